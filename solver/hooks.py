@@ -1,0 +1,91 @@
+"""What a solve tells while it runs: frozen records, and the hook that receives them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from solver.solution import Solution
+    from solver.statistics.base import Statistic
+
+
+@dataclass(frozen=True, eq=False)
+class SolveInfo:
+    """What is known of a solve before its first step; compared by identity.
+
+    Every later record of the solve carries this object, so a hook can tell interleaved solves apart.
+    """
+
+    batch: int  # B, number of instances
+    dim: int  # D, components of one flattened instance
+    dtype: str  # of the state, such as "float32"
+    time_dtype: str
+    device: str
+    method: str
+    method_order: int
+    error_order: int | None
+    controller: str
+    controller_settings: Mapping[str, Any]
+    adjoint: str
+    engine: str
+    stepping: str
+    t0: Tensor  # (B,)
+    t1: Tensor  # (B,)
+    rtol: Tensor  # scalar, (B, 1), (D,) or (B, D)
+    atol: Tensor
+    max_steps: int | Tensor
+    y0: Tensor  # (B, D), flattened, detached
+    statistics: Sequence["Statistic"] = ()  # those in StepBlock.columns, in order
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepBlock:
+    """`n` consecutive step attempts of the whole batch of one solve.
+
+    Tensors are detached and on the device of the solve; the solver does not write to them again, so a
+    hook may keep them, and copies to the host only when it must.
+    """
+
+    solve: SolveInfo
+    first: int  # attempt number of row 0, counted from 0 within this solve
+    t: Tensor  # (n, B) time at the start of the attempt
+    dt: Tensor  # (n, B) signed size tried
+    error_ratio: Tensor  # (n, B) at most 1 is within tolerance; 0 for fixed steps
+    accepted: Tensor  # (n, B) bool
+    running: Tensor  # (n, B) bool, instances that took part
+    columns: Mapping[str, Tensor] = field(default_factory=dict)  # (n, B) each, one a statistic
+    y: Tensor | None = None  # (n, B, D) state after the attempt, if a hook has `wants_states`
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SolveEnd:
+    """How a solve ended. `solution` is None when it was broken off by an exception."""
+
+    solve: SolveInfo
+    solution: "Solution | None"
+    wall_seconds: float
+    error: str | None = None  # type and text of the exception that broke it off
+
+
+class Hook:
+    """Observes solves: override what you need, the rest does nothing.
+
+    A hook never changes a solve. One that raises an `Exception` is reported by one warning and switched
+    off for the rest of that solve; `KeyboardInterrupt` and other `BaseException`s pass through, so a
+    caller can stop a solve from here.
+    """
+
+    block_size: int = 1  # attempts gathered before `on_steps` is called; the smallest asked for wins
+    statistics: "Sequence[Statistic | str]" = ()  # further columns this hook wants
+    wants_states: bool = False  # ask for StepBlock.y
+
+    def on_solve_start(self, info: SolveInfo) -> None:
+        """Before the first evaluation of the vector field."""
+
+    def on_steps(self, steps: StepBlock) -> None:
+        """After each block of attempts."""
+
+    def on_solve_end(self, end: SolveEnd) -> None:
+        """After the last attempt, also when the solve was broken off."""
