@@ -1,4 +1,4 @@
-"""A Runge-Kutta method as its numbers: exact, checked when written down, made tensors once per solve."""
+"""A Runge-Kutta method as its numbers: exact, checked at import, made tensors once per solve."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class ExactCoefficients(NamedTuple):
 
 
 class Coefficients(NamedTuple):
-    """The numbers of a tableau as tensors of one dtype on one device; shapes as `ExactCoefficients`."""
+    """The same as tensors of one dtype on one device; shapes as in `ExactCoefficients`."""
 
     c: Tensor
     a: list[Tensor]
@@ -46,23 +46,24 @@ class Coefficients(NamedTuple):
 class ButcherTableau:
     """Coefficients of a Runge-Kutta method with their source.
 
-    Numbers are whole numbers or strings such as `"35/384"` and `"0.161"`, read exactly. Whatever can be
-    checked is checked here, so a typing error fails at import and names source and row.
+    Numbers are whole numbers or strings such as `"35/384"` and `"0.161"`, read exactly. Whatever can
+    be checked is checked here, so a typing error fails at import and names source and row.
 
     Args:
         source: where the numbers are printed.
         order: order of the step with weights `b`.
-        error_order: the smaller order of the two formulas whose difference is the error estimate (the
-            estimate shrinks like `h ** (error_order + 1)`); None for a method without one.
-        c, a, b: nodes, stage weights (one row a stage, missing entries at its end are zero), weights.
+        error_order: the smaller order of the two formulas whose difference is the error estimate,
+            which shrinks like `h ** (error_order + 1)`; None for a method without an estimate.
+        c, a, b: nodes, stage weights (one row a stage; entries missing at its end are zero), weights.
         b_hat: weights of the embedded formula; the estimate is `b - b_hat`.
         b_error: weights of the error estimate, from a source that prints them; excludes `b_hat`.
         b_error_low: weights of a second estimate that a method combines with the first.
-        extra_c, extra_a: further stages that only the interpolant needs, evaluated when an output falls
-            into the step; a row spans all stages and the extra stages before it.
-        interpolant: one row for each stage and extra stage, the coefficients of theta, theta ** 2, ...
-            in `y(t + theta h) = y + h sum_i p_i(theta) k_i`. None gives the cubic Hermite polynomial.
-        interpolant_order: order of the interpolant; its error within a step is `O(h ** (order + 1))`.
+        extra_c, extra_a: further stages that only the interpolant needs, evaluated when an output
+            falls into the step; a row spans all stages and the extra stages before it.
+        interpolant: one row for each stage and extra stage, the coefficients of theta, theta ** 2, ..
+            in `y(t + theta h) = y + h sum_i p_i(theta) k_i`. None gives the cubic Hermite polynomial,
+            with the slope at the end of the step as an extra stage where no stage is that already.
+        interpolant_order: order q of the interpolant, whose error in a step is `O(h ** (q + 1))`.
 
     Raises:
         ValueError: a row, the weights or the interpolant contradict each other.
@@ -97,7 +98,7 @@ class ButcherTableau:
     @property
     def explicit(self) -> bool:
         """Whether each stage needs earlier stages only."""
-        return all(not any(map(Fraction, row[i:])) for i, row in enumerate(self.a))
+        return all(Fraction(x) == 0 for i, row in enumerate(self.a) for x in row[i:])
 
     @cached_property
     def fsal(self) -> bool:
@@ -161,9 +162,8 @@ class ButcherTableau:
     def _check_shapes(self) -> None:
         n, total = len(self.b), len(self.b) + len(self.extra_c)
         if n == 0 or len(self.c) != n or len(self.a) != n:
-            self._fail(
-                f"`c` has {len(self.c)}, `a` {len(self.a)} and `b` {n} rows: must be as many"
-            )
+            rows = f"{len(self.c)}, {len(self.a)} and {n}"
+            self._fail(f"`c`, `a` and `b` have {rows} rows: must be one for each stage")
         if len(self.extra_a) != len(self.extra_c):
             self._fail(f"`extra_a` has {len(self.extra_a)} rows and `extra_c` {len(self.extra_c)}")
         for i, row in enumerate(self.a):
@@ -202,9 +202,8 @@ class ButcherTableau:
             self._check(sum(row), c, what, *self.extra_a, self.extra_c)
         self._check(sum(exact.b), 1, "`b` does not add up to 1", self.b)
         if self.b_hat is not None:
-            self._check(
-                sum(map(Fraction, self.b_hat)), 1, "`b_hat` does not add up to 1", self.b_hat
-            )
+            total = sum(_padded(self.b_hat, self.stages))
+            self._check(total, 1, "`b_hat` does not add up to 1", self.b_hat)
         for name in ("b_error", "b_error_low"):
             row = getattr(exact, name)
             if row is not None:
@@ -215,8 +214,9 @@ class ButcherTableau:
             what = f"`interpolant[{i}]` does not end in the step's weight at theta = 1"
             self._check(sum(row), end, what, *printed, self.b)
         for j, column in enumerate(zip(*exact.interpolant, strict=True)):
-            what = f"the coefficients of theta ** {j + 1} in `interpolant` do not add up to {int(j == 0)}"
-            self._check(sum(column), int(j == 0), what, *printed, self.b)
+            wanted = int(j == 0)
+            what = f"`interpolant`: coefficients of theta ** {j + 1} do not add up to {wanted}"
+            self._check(sum(column), wanted, what, *printed, self.b)
 
     def _check(self, value: Fraction | int, wanted: Fraction | int, what: str, *rows: Row) -> None:
         """Compare exactly where every number is a fraction, else as far as printed decimals go."""
