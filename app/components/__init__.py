@@ -1,0 +1,1 @@
+"""Canvas components: live pictures that change in place."""

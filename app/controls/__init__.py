@@ -1,0 +1,1 @@
+"""Widgets drawn from what the solver says of its settings."""
