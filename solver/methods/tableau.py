@@ -13,7 +13,7 @@ Number = int | str | Fraction  # "35/384" and "0.161" are exact, a float would n
 Row = tuple[Number, ...]
 Exact = tuple[Fraction, ...]
 
-DECIMAL_TOLERANCE = Fraction(1, 10**12)  # for sources that print rounded decimals
+DECIMAL_TOLERANCE = Fraction(1, 10**14)  # for sources that print rounded decimals
 
 
 class ExactCoefficients(NamedTuple):
@@ -46,23 +46,23 @@ class Coefficients(NamedTuple):
 class ButcherTableau:
     """Coefficients of a Runge-Kutta method with their source.
 
-    Numbers are whole numbers or strings such as `"35/384"` and `"0.161"`, read exactly. Whatever can
-    be checked is checked here, so a typing error fails at import and names source and row.
+    Numbers are whole numbers or strings such as `"35/384"` and `"0.161"`, read exactly. Whatever
+    can be checked is checked here, so a typing error fails at import and names source and row.
 
     Args:
         source: where the numbers are printed.
         order: order of the step with weights `b`.
         error_order: the smaller order of the two formulas whose difference is the error estimate,
             which shrinks like `h ** (error_order + 1)`; None for a method without an estimate.
-        c, a, b: nodes, stage weights (one row a stage; entries missing at its end are zero), weights.
+        c, a, b: nodes, stage weights (one row a stage, zeros at its end left out), weights.
         b_hat: weights of the embedded formula; the estimate is `b - b_hat`.
         b_error: weights of the error estimate, from a source that prints them; excludes `b_hat`.
         b_error_low: weights of a second estimate that a method combines with the first.
         extra_c, extra_a: further stages that only the interpolant needs, evaluated when an output
             falls into the step; a row spans all stages and the extra stages before it.
-        interpolant: one row for each stage and extra stage, the coefficients of theta, theta ** 2, ..
-            in `y(t + theta h) = y + h sum_i p_i(theta) k_i`. None gives the cubic Hermite polynomial,
-            with the slope at the end of the step as an extra stage where no stage is that already.
+        interpolant: one row for each stage and extra stage, the coefficients of theta, theta ** 2,
+            and so on in `y(t + theta h) = y + h sum_i p_i(theta) k_i`. None gives the cubic Hermite
+            polynomial, with the slope at the end as an extra stage where no stage is that already.
         interpolant_order: order q of the interpolant, whose error in a step is `O(h ** (q + 1))`.
 
     Raises:
