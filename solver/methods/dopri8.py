@@ -21,7 +21,7 @@ WEIGHTS: tuple[Number, ...] = (
     "0.0447106157277725905176885569043",
     0,
 )
-WEIGHTS_3 = {
+ORDER_3 = {  # weights of the formula of order 3, by stage
     0: "0.244094488188976377952755905512",
     8: "0.733846688281611857341361741547",
     11: "0.0220588235294117647058823529412",
@@ -105,9 +105,9 @@ DENSE: tuple[tuple[Number, ...], ...] = (
 def _interpolant() -> tuple[tuple[Number, ...], ...]:
     """Return the dense output in powers of theta, one row for each of the 16 stages.
 
-    The source has it nested, with s = 1 - theta:
-    `theta (F0 + s (F1 + theta (F2 + s (F3 + theta (F4 + s (F5 + theta F6))))))`. F0 is the increment
-    of the step, F1 and F2 fit the slopes at its ends, F3 to F6 are the rows of `DENSE` times h.
+    The source has it nested, with s = 1 - theta: `theta (F0 + s (F1 + theta (F2 + s (F3 + theta
+    (F4 + s (F5 + theta F6))))))`. F0 is the increment of the step, F1 and F2 fit the slopes at its
+    ends, F3 to F6 are the rows of `DENSE` times h.
     """
     rows = []
     for i in range(16):
@@ -257,9 +257,7 @@ class Dopri8(ExplicitRungeKutta):
             "-0.02235530786388629525884427845",
             0,
         ),
-        b_error_low=tuple(
-            Fraction(b) - Fraction(WEIGHTS_3.get(i, 0)) for i, b in enumerate(WEIGHTS)
-        ),
+        b_error_low=tuple(Fraction(b) - Fraction(ORDER_3.get(i, 0)) for i, b in enumerate(WEIGHTS)),
         extra_c=("1/10", "1/5", "7/9"),
         extra_a=(
             (

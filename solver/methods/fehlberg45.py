@@ -10,8 +10,8 @@ from solver.methods.tableau import ButcherTableau
 class Fehlberg45(ExplicitRungeKutta):
     """Fehlberg 4(5), six stages; goes on with the fourth-order value, as Fehlberg meant it.
 
-    The interpolant is the quartic that fulfils the order conditions for every theta with the stages at
-    hand (the sixth left out) and the slope at the end of the step, its one extra stage.
+    The interpolant is the quartic that fulfils the order conditions for every theta with the stages
+    at hand (the sixth left out) and the slope at the end of the step, its one extra stage.
     """
 
     name = "fehlberg45"
