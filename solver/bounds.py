@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
+from solver.errors import InvalidArgument, InvalidType
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -34,8 +36,8 @@ def check_bounds(settings: Any) -> None:
     """Check every annotated field of a settings dataclass; meant as its `__post_init__`.
 
     Raises:
-        ValueError: a number is outside its bounds, or a choice is not among the allowed ones.
-        TypeError: a number field holds something that is no number.
+        InvalidArgument: a number is outside its bounds, or a choice is not among the allowed ones.
+        InvalidType: a number field holds something that is no number.
     """
     owner = type(settings).__name__
     for field in describe_settings(type(settings)):
@@ -43,19 +45,21 @@ def check_bounds(settings: Any) -> None:
         if field["type"] == "choice":
             if value not in field["choices"]:
                 allowed = ", ".join(repr(choice) for choice in field["choices"])
-                raise ValueError(f"{owner}({name}={value!r}): must be one of {allowed}")
+                raise InvalidArgument(f"{owner}({name}={value!r}): must be one of {allowed}")
         elif field["type"] in ("float", "int"):
             if value is None and field["optional"]:
                 continue
             whole = field["type"] == "int"
             if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
                 kind = "a whole number" if whole else "a number"
-                raise TypeError(f"{owner}({name}={value!r}): must be {kind}")
+                raise InvalidType(f"{owner}({name}={value!r}): must be {kind}")
             low, high = field["low"], field["high"]
             if low is not None and not (low <= value <= high and math.isfinite(value)):
-                raise ValueError(f"{owner}({name}={value!r}): must be between {low} and {high}")
+                raise InvalidArgument(
+                    f"{owner}({name}={value!r}): must be between {low} and {high}"
+                )
         elif field["type"] == "bool" and not isinstance(value, bool):
-            raise TypeError(f"{owner}({name}={value!r}): must be True or False")
+            raise InvalidType(f"{owner}({name}={value!r}): must be True or False")
 
 
 def describe_settings(cls: type) -> list[dict[str, Any]]:
