@@ -1,0 +1,1 @@
+"""Data frames to plotly figures: one question a file, pure, without Streamlit."""

@@ -1,0 +1,104 @@
+"""What changed between two runs, in sum and row by row?"""
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from app.figures.style import MOST_MARKERS, empty_figure, even, hatched, new_figure
+from app.theme import Theme
+
+
+def comparison_bars_figure(
+    differences: pd.DataFrame, colours: Theme, *, a: str = "A", b: str = "B"
+) -> go.Figure:
+    """Draw by how many percent each quantity of run B is above (or below) run A.
+
+    Args:
+        differences: `quantity`, `a`, `b`, `percent`, as `compare` gives.
+            Lines without a finite percentage are left out.
+        a, b: what the runs are called.
+    """
+    shown = (
+        differences[np.isfinite(differences["percent"].astype(float))]
+        if len(differences)
+        else differences
+    )
+    if shown.empty:
+        return empty_figure(colours, "These runs share no quantity that can be compared.")
+    figure = new_figure(colours, f"change from {a} to {b}  [%]", "", height=80 + 34 * len(shown))
+    percent = shown["percent"].to_numpy(dtype=np.float64)
+    for on, name, colour, pattern in (
+        (percent <= 0, "less", colours.accepted, ""),
+        (percent > 0, "more", colours.refused, "/"),
+    ):
+        if not on.any():
+            continue
+        part = shown[on]
+        figure.add_bar(
+            orientation="h",
+            y=part["quantity"],
+            x=part["percent"],
+            name=name,
+            text=[f"{value:+.1f} %" for value in part["percent"]],
+            textposition="outside",
+            cliponaxis=False,
+            marker=hatched(colour, pattern, colours),
+            customdata=np.stack([part["a"], part["b"]], axis=-1),
+            hovertemplate=f"%{{y}}<br>{a}: %{{customdata[0]:,.6~g}}"
+            f"<br>{b}: %{{customdata[1]:,.6~g}}<extra></extra>",
+        )
+    low, high = min(percent.min(), 0.0), max(percent.max(), 0.0)
+    room = 0.18 * max(high - low, 1.0)
+    figure.update_xaxes(range=[low - room, high + room])
+    figure.update_xaxes(zeroline=True, zerolinecolor=colours.muted, zerolinewidth=1.4)
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=list(shown["quantity"])[::-1], showgrid=False
+    )
+    figure.update_layout(barmode="overlay", bargap=0.25)
+    return figure
+
+
+def comparison_scatter_figure(
+    paired: pd.DataFrame, colours: Theme, *, a: str = "A", b: str = "B"
+) -> go.Figure:
+    """Draw a point a row: its attempts in run A against those in run B, equal ones on the diagonal.
+
+    Args:
+        paired: `instance`, `a`, `b` [attempts].
+    """
+    whole = paired[(paired["a"] > 0) & (paired["b"] > 0)] if len(paired) else paired
+    if whole.empty:
+        return empty_figure(colours, "These runs share no row.")
+    shown = whole.iloc[even(len(whole), MOST_MARKERS)]
+    x, y = shown["a"].to_numpy(dtype=np.float64), shown["b"].to_numpy(dtype=np.float64)
+    figure = new_figure(
+        colours, f"attempts in {a}", f"attempts in {b}", log_x=True, log_y=True, height=340
+    )
+    low, high = min(x.min(), y.min()) / 1.15, max(x.max(), y.max()) * 1.15
+    figure.add_scatter(
+        x=[low, high],
+        y=[low, high],
+        mode="lines",
+        name="equal",
+        line={"color": colours.ghost, "width": 1.4, "dash": "dash"},
+        hoverinfo="skip",
+    )
+    for on, name, symbol, colour in (
+        (y <= x, f"{b} needs no more", "circle", colours.accepted),
+        (y > x, f"{b} needs more", "diamond-open", colours.refused),
+    ):
+        if not on.any():
+            continue
+        figure.add_scatter(
+            x=x[on],
+            y=y[on],
+            mode="markers",
+            name=f"{name} ({int(on.sum()):,} rows)",
+            marker={"symbol": symbol, "size": 7, "color": colour, "opacity": 0.85},
+            customdata=shown["instance"].to_numpy()[on],
+            hovertemplate=f"row %{{customdata}}<br>{a}: %{{x:,}}<br>{b}: %{{y:,}}<extra></extra>",
+        )
+    ends = [np.log10(low), np.log10(high)]
+    figure.update_xaxes(range=ends)
+    figure.update_yaxes(range=ends)
+    return figure

@@ -1,0 +1,103 @@
+"""How large were the steps of one row, and where were they refused?"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from app.figures.style import (
+    MOST_MARKERS,
+    MOST_POINTS,
+    empty_figure,
+    even,
+    new_figure,
+    positive,
+    thin,
+)
+from app.theme import Theme
+
+X = Literal["t", "attempt"]
+X_TITLES: dict[str, str] = {"t": "time t", "attempt": "attempt number"}
+
+
+def step_size_figure(
+    steps: pd.DataFrame,
+    colours: Theme,
+    *,
+    x: X = "t",
+    x_range: Sequence[float] | None = None,
+    ghost: pd.DataFrame | None = None,
+    ghost_name: str = "other run",
+) -> go.Figure:
+    """Draw |dt| over time (or attempts) on a log axis, refused attempts as crosses.
+
+    Args:
+        steps: attempts of one row in order: `attempt`, `t`, `dt` [time], `accepted` [0 or 1].
+        x: what runs along the x axis.
+        x_range: both ends of the x axis; None lets the data decide.
+        ghost: the same row of another run, drawn behind as a thin line.
+    """
+    if steps.empty:
+        return empty_figure(colours, "No step of this row is recorded.")
+    figure = new_figure(colours, X_TITLES[x], "step size |dt|  [time]", log_y=True, x_range=x_range)
+    if ghost is not None and not ghost.empty:
+        taken = ghost[ghost["accepted"].astype(bool)]
+        size = positive(taken["dt"])
+        kept = thin(size, MOST_POINTS // 4)
+        figure.add_scatter(
+            x=taken[x].to_numpy()[kept],
+            y=size[kept],
+            mode="lines",
+            name=ghost_name,
+            line={"color": colours.ghost, "width": 2, "dash": "dot"},
+            hoverinfo="skip",
+        )
+    accepted = steps["accepted"].to_numpy().astype(bool)
+    taken, refused = steps[accepted], steps[~accepted]
+    size = positive(taken["dt"])
+    kept = thin(size, MOST_POINTS // 2)
+    few = len(kept) <= 300
+    figure.add_scatter(
+        x=taken[x].to_numpy()[kept],
+        y=size[kept],
+        mode="lines+markers" if few else "lines",
+        name=f"accepted ({len(taken):,})",
+        line={"color": colours.accepted, "width": 1.6},
+        marker={"color": colours.accepted, "size": 4},
+        customdata=taken["attempt"].to_numpy()[kept],
+        hovertemplate="attempt %{customdata}<br>t %{x:.5g}<br>dt %{y:.3g}<extra>accepted</extra>"
+        if x == "t"
+        else "attempt %{x}<br>dt %{y:.3g}<extra>accepted</extra>",
+    )
+    if len(refused):
+        size = positive(refused["dt"])
+        kept = even(len(refused), min(MOST_MARKERS, MOST_POINTS // 4))
+        shown = "" if len(kept) == len(refused) else f", {len(kept):,} drawn"
+        figure.add_scatter(
+            x=refused[x].to_numpy()[kept],
+            y=size[kept],
+            mode="markers",
+            name=f"refused ({len(refused):,}{shown})",
+            marker={
+                "symbol": "x-thin",
+                "size": 8,
+                "line": {"color": colours.refused, "width": 1.8},
+                "color": colours.refused,
+            },
+            customdata=refused["attempt"].to_numpy()[kept],
+            hovertemplate="attempt %{customdata}<br>dt %{y:.3g}<extra>refused</extra>",
+        )
+    everything = positive(steps["dt"])
+    if np.isfinite(everything).any():
+        widen_log(figure, everything)
+    return figure
+
+
+def widen_log(figure: go.Figure, values: np.ndarray) -> None:
+    """Give a log y axis at least one decade, so that a constant does not look like a storm."""
+    low, high = np.log10(np.nanmin(values)), np.log10(np.nanmax(values))
+    if high - low < 1:
+        middle = (low + high) / 2
+        figure.update_yaxes(range=[middle - 0.55, middle + 0.55])
