@@ -197,9 +197,6 @@ class ButcherTableau:
         exact = self.exact
         for i, (row, c) in enumerate(zip(exact.a, exact.c, strict=True)):
             self._check(sum(row), c, f"`a[{i}]` does not add up to `c[{i}]`", self.a[i], self.c)
-        for e, (row, c) in enumerate(zip(exact.extra_a, exact.extra_c, strict=True)):
-            what = f"`extra_a[{e}]` does not add up to `extra_c[{e}]`"
-            self._check(sum(row), c, what, *self.extra_a, self.extra_c)
         self._check(sum(exact.b), 1, "`b` does not add up to 1", self.b)
         if self.b_hat is not None:
             total = sum(_padded(self.b_hat, self.stages))
@@ -208,15 +205,19 @@ class ButcherTableau:
             row = getattr(exact, name)
             if row is not None:
                 self._check(sum(row), 0, f"`{name}` does not add up to 0", self.b, row)
-        printed = self.interpolant or ()
+        if self.interpolant is None:
+            return  # made here from what is checked already
+        for e, (row, c) in enumerate(zip(exact.extra_a, exact.extra_c, strict=True)):
+            what = f"`extra_a[{e}]` does not add up to `extra_c[{e}]`"
+            self._check(sum(row), c, what, *self.extra_a, self.extra_c)
         ends = (*exact.b, *(Fraction(0) for _ in exact.extra_c))
         for i, (row, end) in enumerate(zip(exact.interpolant, ends, strict=True)):
             what = f"`interpolant[{i}]` does not end in the step's weight at theta = 1"
-            self._check(sum(row), end, what, *printed, self.b)
+            self._check(sum(row), end, what, *self.interpolant, self.b)
         for j, column in enumerate(zip(*exact.interpolant, strict=True)):
             wanted = int(j == 0)
             what = f"`interpolant`: coefficients of theta ** {j + 1} do not add up to {wanted}"
-            self._check(sum(column), wanted, what, *printed, self.b)
+            self._check(sum(column), wanted, what, *self.interpolant, self.b)
 
     def _check(self, value: Fraction | int, wanted: Fraction | int, what: str, *rows: Row) -> None:
         """Compare exactly where every number is a fraction, else as far as printed decimals go."""
