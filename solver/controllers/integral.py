@@ -18,7 +18,6 @@ class Integral(PowerLawController):
 
     | preset       | what it is |
     | ------------ | ---------- |
-    | torchode     | IntegralController of torchode 1.0.1 |
     | scipy        | RK23, RK45 and DOP853 of scipy: no growth right after a refusal |
     | diffrax      | diffrax 0.7 as it comes: an accepted step is never made smaller |
     | torchdiffeq  | torchdiffeq's rule, the same limits |
@@ -31,7 +30,6 @@ class Integral(PowerLawController):
     title: ClassVar[str] = "I"
     steady: ClassVar[Mapping[str, Any]] = {"kind": "gains", "safety": "safety", "icoeff": "ki"}
     presets: ClassVar[Mapping[str, tuple[Mapping[str, Any], str]]] = {
-        "torchode": ({}, "torchode 1.0.1, IntegralController"),
         "scipy": ({"no_growth_after_reject": True}, "scipy 1.17, RungeKutta"),
         "diffrax": ({"never_shrink_on_accept": True}, "diffrax 0.7, PIDController as it comes"),
         "torchdiffeq": ({"never_shrink_on_accept": True}, "torchdiffeq 0.2.5, dopri5"),

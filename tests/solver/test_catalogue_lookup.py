@@ -1,0 +1,62 @@
+"""Names find their classes; what is not there is refused with the nearest name."""
+
+import pytest
+
+from solver import catalogue
+from solver.controllers.digital_filter import DigitalFilter
+from solver.controllers.integral import Integral
+from solver.controllers.pi import PI
+from solver.controllers.pid import PID
+from solver.errors import InvalidArgument, InvalidType, SolverError, UnknownController
+
+
+def test_every_controller_is_found_with_a_name_a_title_and_bounded_settings():
+    found = catalogue.controllers()
+    assert list(found) == ["digital_filter", "fixed", "integral", "pi", "pid"]
+    for name, cls in found.items():
+        assert cls.name == name == name.lower()
+        assert cls.title
+        assert cls.steady["kind"] in ("gains", "fixed")
+        assert catalogue.controller_by_name(name) == cls()
+        for settings, source in cls.presets.values():
+            assert source
+            assert cls.with_settings(settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("PID", PID()),
+        ("i", Integral()),
+        ("pi", PI()),
+        ("h211b", DigitalFilter(filter="h211b")),
+        ("PI.4.2", DigitalFilter(filter="pi.4.2")),
+        ("H312b", DigitalFilter(filter="h312b", b=8.0)),
+        ("hairer-dopri5", PI.preset("hairer_dopri5")),
+        ("scipy", Integral(no_growth_after_reject=True)),
+    ],
+)
+def test_controllers_and_presets_by_name(name, expected):
+    assert catalogue.controller_by_name(name) == expected
+
+
+def test_settings_go_over_the_preset():
+    assert catalogue.controller_by_name("h312b", {"b": 6.0}).b == 6.0
+    with pytest.raises(InvalidArgument, match="no setting 'gain'"):
+        catalogue.controller_by_name("pid", {"gain": 1})
+
+
+def test_an_unknown_controller_is_answered_with_the_nearest_name():
+    with pytest.raises(
+        UnknownController, match="unknown controller 'h211c': did you mean 'h211"
+    ) as error:
+        catalogue.controller_by_name("h211c")
+    assert isinstance(error.value, SolverError)
+    assert isinstance(error.value, ValueError)
+    with pytest.raises(InvalidType, match="controller must be a name"):
+        catalogue.controller_by_name(None)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_copy_of_the_catalogue_may_be_changed():
+    catalogue.controllers().clear()
+    assert catalogue.controllers()
