@@ -2,8 +2,8 @@
 
 Hairer, Norsett & Wanner I (2nd ed.), section II.2: weights have order p if `sum_i b_i phi_i(t)` is
 `1 / gamma(t)` for every rooted tree t with at most p vertices, where phi of a tree is the product
-over its branches of `sum_j a_ij phi_j(branch)`, and gamma its number of vertices times the gammas of
-its branches. For a dense output the right-hand side is `theta ** r / gamma(t)`, r vertices.
+over its branches of `sum_j a_ij phi_j(branch)`, and gamma its number of vertices times the gammas
+of its branches. For a dense output the right-hand side is `theta ** r / gamma(t)`, r vertices.
 """
 
 import dataclasses
