@@ -1,0 +1,107 @@
+"""The one layer that puts a figure on the page: question, unit, picture, alt text, data."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+CONFIG: dict[str, Any] = {
+    "displaylogo": False,
+    "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"],
+    "toImageButtonOptions": {"format": "svg"},
+}
+MOST_ROWS = 1_000  # of the table below a chart; the download has them all
+
+Data = pd.DataFrame | Callable[[], pd.DataFrame]
+
+
+def draw(
+    figure: go.Figure,
+    *,
+    key: str,
+    question: str,
+    unit: str,
+    alt: str,
+    data: Data,
+    help: str | None = None,
+    select: bool = False,
+) -> list[dict[str, Any]]:
+    """Draw a figure under its question, with its data as a table and CSV one click away.
+
+    Args:
+        key: identity on this page; two equal figures need two keys.
+        question: what the picture answers; the heading.
+        unit: unit of what is drawn, beside the heading.
+        alt: what the picture shows, in one sentence, for those who cannot see it.
+        data: the values drawn, or a function that makes them when they are asked for.
+        help: more about the question, behind a question mark.
+        select: let points be picked by click.
+
+    Returns:
+        The picked points as plotly describes them (`x`, `y`, `customdata`), none if not `select`.
+    """
+    with st.container(border=True, key=f"chart_{key}"):
+        heading(question, unit, help)
+        picked: list[dict[str, Any]] = []
+        if select:
+            event: Any = st.plotly_chart(
+                figure,
+                key=key,
+                theme=None,
+                config=CONFIG,
+                alt=alt,
+                on_select="rerun",
+                selection_mode="points",
+            )
+            picked = list(event["selection"]["points"])
+        else:
+            st.plotly_chart(figure, key=key, theme=None, config=CONFIG, alt=alt)
+        data_below(data, key=key, title=question)
+    return picked
+
+
+def heading(question: str, unit: str = "", help: str | None = None) -> None:
+    """Write a question as the heading of a chart, its unit small beside it."""
+    beside = f" :gray[:small[{plain(unit)}]]" if unit else ""
+    st.markdown(f"##### {plain(question)}{beside}", help=help)
+
+
+def data_below(data: Data, *, key: str, title: str) -> None:
+    """Offer the values of a picture as a table and a CSV file; made only while the fold is open."""
+    fold = st.expander("Data", key=f"data_{key}", on_change="rerun", icon=":material/table_rows:")
+    if not fold.open:
+        return
+    with fold:
+        table = data() if callable(data) else data
+        if table.empty:
+            st.caption("No values yet.")
+            return
+        shown = table.head(MOST_ROWS)
+        st.dataframe(
+            shown, key=f"table_{key}", hide_index=True, height=260, alt=f"Data of: {title}"
+        )
+        more = f"First {len(shown):,} of {len(table):,} lines. " if len(shown) < len(table) else ""
+        left, right = st.columns([3, 1], vertical_alignment="center")
+        left.caption(f"{more}{len(table):,} lines, {len(table.columns)} columns.")
+        right.download_button(
+            "CSV",
+            csv_of(table),
+            file_name=f"{key}.csv",
+            mime="text/csv",
+            key=f"csv_{key}",
+            icon=":material/download:",
+            on_click="ignore",
+            width="stretch",
+        )
+
+
+def csv_of(table: pd.DataFrame) -> Callable[[], bytes]:
+    """Return a function that writes the table as CSV, called when the button is pressed."""
+    return lambda: table.to_csv(index=False).encode()
+
+
+def plain(text: str) -> str:
+    """Escape what Markdown would read as more than text."""
+    return "".join(f"\\{letter}" if letter in r"\`*_{}[]<>#|$~:" else letter for letter in text)

@@ -1,0 +1,177 @@
+"""What each figure must hold, whatever it shows: budgets, units, both themes, empty frames."""
+
+import base64
+import importlib
+import json
+import pkgutil
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+import app.figures
+from app.figures import style
+from app.figures.active_rows import active_rows_figure
+from app.figures.comparison import comparison_bars_figure, comparison_scatter_figure
+from app.figures.controller_shares import controller_shares_figure
+from app.figures.counts_histogram import counts_histogram_figure
+from app.figures.dt_quantiles import dt_quantiles_figure
+from app.figures.error_ratio import error_ratio_figure
+from app.figures.instance_ranking import instance_ranking_figure
+from app.figures.limiter import limiter_ribbon_figure, limiter_shares_figure
+from app.figures.phase_portrait import phase_portrait_figure
+from app.figures.scalars import scalars_figure
+from app.figures.solve_costs import solve_costs_figure
+from app.figures.step_size import step_size_figure
+from app.figures.trajectories import components_figure, trajectories_figure
+from app.figures.worst_component import worst_component_figure
+from app.theme import DARK, LIGHT, Theme
+
+SIZES = {"small": 40, "large": 20_000}
+
+
+def shares_of(n: int) -> pd.DataFrame:
+    attempt = np.arange(min(n, 100))
+    return pd.DataFrame(
+        {"attempt": attempt, "accuracy": 0.75, "dt_max": 0.25 * (attempt % 2), "span": 0.0}
+    )
+
+
+def paired_of(n: int) -> pd.DataFrame:
+    row = np.arange(n)
+    return pd.DataFrame({"instance": row, "a": 100 + row % 90, "b": 100 + row * 31 % 120})
+
+
+def differences_of(n: int) -> pd.DataFrame:
+    names = ["attempts", "refused", "evaluations"][:n]
+    values = {"a": [100.0, 20.0, 700.0], "b": [90.0, 30.0, 700.0], "percent": [-10.0, 50.0, 0.0]}
+    return pd.DataFrame({"quantity": names} | {k: v[: len(names)] for k, v in values.items()})
+
+
+def scalars_of(n: int) -> pd.DataFrame:
+    value = np.exp(-np.arange(n) / max(n, 1))
+    value[5:8] = np.nan
+    value[20:21] = np.inf
+    return pd.DataFrame({"iteration": np.arange(n), "value": value})
+
+
+def solves_of(n: int) -> pd.DataFrame:
+    solve = np.arange(n)
+    return pd.DataFrame(
+        {"solve": solve, "n_attempts": 200 + solve % 50, "n_failed": solve % 9 == 1}
+    )
+
+
+Make = Callable[[SimpleNamespace, int, Theme], go.Figure]
+FIGURES: dict[str, Make] = {
+    "step_size": lambda f, n, c: step_size_figure(f.steps(n), c, ghost=f.steps(n // 2)),
+    "step_size_by_attempt": lambda f, n, c: step_size_figure(f.steps(n), c, x="attempt"),
+    "error_ratio": lambda f, n, c: error_ratio_figure(f.steps(n), c, steady=0.3),
+    "dt_quantiles": lambda f, n, c: dt_quantiles_figure(f.quantiles(n), c, ghost=f.quantiles(n)),
+    "active_rows": lambda f, n, c: active_rows_figure(
+        f.quantiles(n), c, batch=64, ghost=f.quantiles(n)
+    ),
+    "trajectories": lambda f, n, c: (
+        trajectories_figure(f.states(n // 20), c, rows=range(0, n // 20, 2))
+        if n
+        else trajectories_figure(pd.DataFrame(), c)
+    ),
+    "components": lambda f, n, c: components_figure(f.states(1, n, dim=9), c, names=["x"]),
+    "phase_portrait": lambda f, n, c: phase_portrait_figure(
+        f.states(n // 20) if n else pd.DataFrame(), c, rows=range(8)
+    ),
+    "controller_shares": lambda f, n, c: controller_shares_figure(f.steps(n), c),
+    "controller_shares_by_attempt": lambda f, n, c: controller_shares_figure(
+        f.steps(n), c, x="attempt"
+    ),
+    "limiter_ribbon": lambda f, n, c: limiter_ribbon_figure(f.steps(n), c, f.labels),
+    "limiter_shares": lambda f, n, c: limiter_shares_figure(shares_of(n), c),
+    "worst_component": lambda f, n, c: worst_component_figure(f.steps(n), c, names=["x", "y"]),
+    "instance_ranking": lambda f, n, c: instance_ranking_figure(f.instances(n), c, selected=3),
+    "counts_histogram": lambda f, n, c: counts_histogram_figure(f.instances(n), c),
+    "comparison_bars": lambda f, n, c: comparison_bars_figure(differences_of(n), c),
+    "comparison_scatter": lambda f, n, c: comparison_scatter_figure(paired_of(n), c),
+    "scalars": lambda f, n, c: scalars_figure(scalars_of(n), c, name="loss", log=True),
+    "solve_costs": lambda f, n, c: solve_costs_figure(solves_of(n), c, selected=2),
+}
+
+
+def every() -> list[object]:
+    return [pytest.param(make, id=name) for name, make in FIGURES.items()]
+
+
+@pytest.mark.parametrize("make", every())
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_a_figure_stays_within_the_drawing_budget(make: Make, size: int, frames: SimpleNamespace):
+    figure = make(frames, size, LIGHT)
+    assert 0 < len(figure.data) <= style.MOST_TRACES
+    assert sum(len(trace.x) for trace in figure.data) <= style.MOST_POINTS
+    markers = sum(
+        len(trace.x)
+        for trace in figure.data
+        if trace.type == "bar" or "markers" in (trace.mode or "")
+    )
+    assert markers <= style.MOST_MARKERS
+    assert len(figure.to_json()) <= 500_000
+    assert all(trace.type in ("scatter", "bar") for trace in figure.data)  # no WebGL contexts
+
+
+@pytest.mark.parametrize("make", every())
+def test_axes_are_named_and_every_trace_too(make: Make, frames: SimpleNamespace):
+    figure = make(frames, 40, LIGHT)
+    assert figure.layout.xaxis.title.text
+    assert figure.layout.yaxis.title.text or figure.data[0].orientation == "h"
+    assert all(trace.name for trace in figure.data)
+
+
+@pytest.mark.parametrize("make", every())
+def test_an_empty_frame_gives_the_designed_empty_figure(make: Make, frames: SimpleNamespace):
+    figure = make(frames, 0, DARK)
+    assert not figure.data
+    assert figure.layout.xaxis.visible is False
+    (note,) = figure.layout.annotations
+    assert note.text.rstrip(")").endswith((".", "row", "limiter", "component", "share_d"))
+
+
+@pytest.mark.parametrize("make", every())
+def test_the_same_frame_gives_the_same_figure_in_both_themes_but_for_colour(
+    make: Make, frames: SimpleNamespace
+):
+    light, again = make(frames, 300, LIGHT), make(frames, 300, LIGHT)
+    dark = make(frames, 300, DARK)
+    assert light.to_json() == again.to_json()
+    assert light.to_json() != dark.to_json()
+    for one, other in zip(light.data, dark.data, strict=True):
+        assert one.name == other.name
+        np.testing.assert_array_equal(one.y, other.y)
+
+
+@pytest.mark.parametrize("make", every())
+def test_numbers_travel_as_typed_arrays_and_never_as_long_text(make: Make, frames: SimpleNamespace):
+    spec = json.loads(make(frames, 2_000, LIGHT).to_json())
+    for trace in spec["data"]:
+        for axis in ("x", "y"):
+            values = trace[axis]
+            assert isinstance(values, dict) or len(values) <= 8, (trace["name"], axis)
+            if isinstance(values, dict):
+                assert base64.b64decode(values["bdata"])
+
+
+def test_every_figure_is_in_the_table_above_and_needs_no_streamlit():
+    tested = {name for name in globals() if name.endswith("_figure")}
+    for found in pkgutil.iter_modules(app.figures.__path__):
+        module = importlib.import_module(f"app.figures.{found.name}")
+        text = Path(str(module.__file__)).read_text("utf-8")
+        assert "import streamlit" not in text
+        assert "plotly.express" not in text
+        own = {
+            name
+            for name, value in vars(module).items()
+            if name.endswith("_figure") and getattr(value, "__module__", "") == module.__name__
+        }
+        missing = own - tested - {"new_figure", "empty_figure"}
+        assert not missing, f"{missing} of {found.name} is not tested here"
