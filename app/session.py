@@ -52,6 +52,11 @@ def default(key: str, value: Any) -> Any:
     return st.session_state[key]
 
 
+def keys(prefix: str) -> list[str]:
+    """Return the keys of the session state that begin with `prefix`."""
+    return [key for key in st.session_state if isinstance(key, str) and key.startswith(prefix)]
+
+
 def drop(*keys: str) -> None:
     """Forget values."""
     for key in keys:
@@ -97,11 +102,13 @@ def read_only() -> bool:
 
 
 def run_path(run_id: str | None) -> Path | None:
-    """Return the folder of a run, or None for an id that is not allowed or not in the runs folder."""
+    """Return the folder of a run; None for an id that is not allowed or not in the runs folder."""
     if not run_id_ok(run_id):
         return None
     root = runs_root()
     path = root / str(run_id)
+    if run_id == EXAMPLE and not path.exists():
+        return EXAMPLE_PATH if EXAMPLE_PATH.is_dir() else None
     inside = path.is_dir() and path.resolve().is_relative_to(root.resolve())
     return path if inside else None
 
@@ -114,7 +121,7 @@ def _open(path: str, _made: float) -> "Run":
 
 
 def open_run(run_id: str | None) -> "Run | None":
-    """Open a run once for all viewers and read what it has grown by; None if there is no such run."""
+    """Open a run once for all viewers and read what is new in it; None if there is no such run."""
     path = run_path(run_id)
     if path is None:
         return None
@@ -125,6 +132,32 @@ def open_run(run_id: str | None) -> "Run | None":
 
 def list_runs() -> "pd.DataFrame":
     """List the runs folder, newest first (columns as `inspector.list_runs`)."""
+    return _listed(str(runs_root()))
+
+
+EXAMPLE = "example"
+EXAMPLE_PATH = Path(__file__).resolve().parent / EXAMPLE
+
+
+@st.cache_data(ttl=1.0, show_spinner=False)
+def _listed(root: str) -> "pd.DataFrame":
     from inspector import list_runs as listed
 
-    return listed(runs_root())
+    return listed(root)
+
+
+def run_ids() -> list[str]:
+    """Return the ids of all runs, newest first; the recorded example stands last."""
+    ids = [str(run) for run in list_runs()["run"]]
+    if EXAMPLE not in ids and EXAMPLE_PATH.is_dir():
+        ids.append(EXAMPLE)
+    return ids
+
+
+def current_run() -> str | None:
+    """Return the run that the views show: the one picked, else the newest, else the example."""
+    picked = get("run") or ""
+    if picked:
+        return str(picked)
+    ids = run_ids()
+    return ids[0] if ids else None

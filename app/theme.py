@@ -1,7 +1,7 @@
 """Colours of both themes, for the canvas components and the configuration.
 
-Every pair that carries meaning differs in lightness and shape too; neighbours stay apart for deutan,
-protan and tritan sight, with at least 3:1 contrast on their background.
+Every pair that carries meaning differs in lightness and shape too; neighbours stay apart for
+deutan, protan and tritan sight, with at least 3:1 contrast on their background.
 """
 
 from dataclasses import asdict, dataclass

@@ -1,0 +1,65 @@
+"""What all pages share: their list, the run picker, style."""
+
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from app import session
+
+HERE = Path(__file__).resolve().parent
+VIEWS = (
+    ("live", "Live", ":material/play_circle:"),
+    ("run", "Run", ":material/monitoring:"),
+    ("instances", "Instances", ":material/table_rows:"),
+    ("runs", "Runs", ":material/folder_open:"),
+)
+
+STYLE = """
+<style>
+.stMainBlockContainer { padding-top: 3.6rem; padding-bottom: 2rem; max-width: 1720px; }
+[data-testid="stSidebarUserContent"] { padding-top: 0.4rem; padding-bottom: 2rem; }
+[data-testid="stSidebarHeader"] { height: 2.6rem; margin-bottom: 0; }
+.stMain h1 { font-size: 1.55rem; padding: 0 0 0.1rem 0; }
+.stMain h2 { font-size: 1.15rem; padding: 0.4rem 0 0.1rem 0; }
+.stMain h3 { font-size: 1rem; padding: 0.35rem 0 0 0; font-weight: 600; }
+[data-testid="stMetric"] { padding: 0.45rem 0.8rem; }
+[data-testid="stMetricValue"] { font-variant-numeric: tabular-nums; }
+@media (prefers-reduced-motion: reduce) { * { animation: none !important; transition: none !important; } }
+</style>
+"""
+
+
+def pages() -> list[Any]:
+    """Return every view that is there; the first one is the default and lives at `/`."""
+    return [
+        st.Page(f"views/{name}.py", title=title, icon=icon, default=name == "live")
+        for name, title, icon in VIEWS
+        if (HERE / "views" / f"{name}.py").exists()
+    ]
+
+
+def draw(page: Any) -> None:
+    """Draw style and run picker; they survive page switches."""
+    st.html(STYLE)
+    with st.sidebar:
+        run_picker()
+
+
+def run_picker() -> None:
+    """Draw the picker of the run that every page shows, linked by `?run=`."""
+    ids = session.run_ids()
+    asked = session.get("run") or session.param("run")
+    if asked and asked not in ids and session.run_path(asked) is not None:
+        ids.insert(0, asked)  # just started, not listed yet
+    if asked and asked not in ids:
+        st.warning(f"There is no run `{asked[:64]}` in {session.runs_root()}.")
+        session.drop("run")
+    newest = ids[0] if ids else ""
+    st.selectbox(
+        "Run shown",
+        ["", *ids],
+        format_func=lambda run: run or (f"newest ({newest})" if newest else "none yet"),
+        help="Every page shows this run; the address bar links to it.",
+        **session.keep("run", "url"),
+    )
