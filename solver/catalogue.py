@@ -8,9 +8,17 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from solver.controllers.base import Controller, normalised
-from solver.errors import InvalidType, UnknownController, UnknownMethod, UnknownStatistic
+from solver.errors import (
+    InvalidType,
+    UnknownAdjoint,
+    UnknownController,
+    UnknownMethod,
+    UnknownName,
+    UnknownStatistic,
+)
 
 if TYPE_CHECKING:
+    from solver.adjoints.base import Adjoint
     from solver.methods.base import Method
     from solver.statistics.base import Statistic
 
@@ -75,6 +83,22 @@ def statistic_by_name(name: str) -> "Statistic":
     return _lookup(statistics(), name, UnknownStatistic)()
 
 
+def adjoints() -> dict[str, type["Adjoint"]]:
+    """Return every adjoint class by name."""
+    from solver.adjoints.base import Adjoint
+
+    return dict(members("solver.adjoints", Adjoint))
+
+
+def adjoint_by_name(name: str) -> "Adjoint":
+    """Return the adjoint of that name with its default settings.
+
+    Raises:
+        UnknownAdjoint: there is none; the message has the nearest name.
+    """
+    return _lookup(adjoints(), name, UnknownAdjoint)()
+
+
 def controllers() -> dict[str, type[Controller[Any]]]:
     """Return every controller class by name."""
     return dict(members("solver.controllers", Controller))
@@ -109,7 +133,7 @@ def controller_by_name(name: str, settings: Mapping[str, Any] | None = None) -> 
 
 
 def _lookup(
-    known: Mapping[str, type], name: str, error: type[UnknownMethod] | type[UnknownStatistic]
+    known: Mapping[str, type], name: str, error: type[UnknownName]
 ) -> type:
     found = known.get(_text(name, error.kind).lower())
     if found is None:

@@ -1,0 +1,94 @@
+"""What an integration method is, and the working state it has during one solve."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from solver.problem import Field
+
+
+class Trial(NamedTuple):
+    """Result of one attempt, all rows."""
+
+    y1: Tensor  # (B, D) state at the end of the step
+    error: Tensor | None  # (B, D) estimate of the local error, None for a method without one
+    error_low: Tensor | None = None  # (B, D) a second estimate of lower order
+
+
+class Stepper(ABC):
+    """Working state of a method in one solve: it takes attempts and remembers slopes between them."""
+
+    evals_per_attempt: int  # evaluations of the vector field an attempt needs, start slope known
+    keeps_end_slope: (
+        bool  # whether an accepted attempt ends with the slope the next one starts from
+    )
+    interpolant_evals: int  # further evaluations an output inside a step needs
+    interpolant_gives_end_slope: bool  # whether these are the slope the next attempt starts from
+
+    @abstractmethod
+    def begin(self, slope: Tensor) -> None:
+        """Start from `slope (B, D)`, the vector field at the start."""
+
+    @property
+    @abstractmethod
+    def start_slope(self) -> Tensor:
+        """The slope the next attempt starts from, `(B, D)`; to be read, not kept."""
+
+    @abstractmethod
+    def attempt(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Trial:
+        """Try one step of `dt (B,)` from `t` to `t_next` (both given, so that ends are met exactly)."""
+
+    @abstractmethod
+    def polynomial(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, y1: Tensor) -> Tensor:
+        """Return the step's dense output as `(degree, B, D)`, coefficients of theta, theta ** 2, ...
+
+        `y(t + theta dt) = y + sum_j theta ** j * coefficient_j`; valid for the attempt just made.
+        """
+
+    @abstractmethod
+    def advance(self, moved: Tensor) -> None:
+        """Go on from the attempt just made in the rows `moved (B,)`, stay in the others."""
+
+    @abstractmethod
+    def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> bool:
+        """Evaluate the start slope of `rows (B,)` anew, behind a jump of the vector field.
+
+        Returns:
+            Whether this was an evaluation that no attempt would have made anyway.
+        """
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """An integration method: a frozen settings object, one a file."""
+
+    name: ClassVar[str]  # lower case, what `method="..."` looks up
+    title: ClassVar[str]  # shown to people
+
+    @property
+    @abstractmethod
+    def order(self) -> int:
+        """Order of the step."""
+
+    @property
+    @abstractmethod
+    def error_order(self) -> int | None:
+        """Order of the error estimate; None without one, then only fixed steps are possible."""
+
+    @property
+    @abstractmethod
+    def dense_order(self) -> int:
+        """Order of the dense output."""
+
+    @abstractmethod
+    def stepper(
+        self, field: Field, like: Tensor, time_dtype: torch.dtype, *, graph: bool
+    ) -> Stepper:
+        """Make the working state of a solve of `like (B, D)`; `graph` keeps autograd's graph."""
+
+    def error_ratio(self, norm: Tensor, norm_low: Tensor | None) -> Tensor:
+        """Combine the norms `(B,)` of the weighted error estimates to one ratio."""
+        return norm

@@ -1,0 +1,233 @@
+"""Explicit Runge-Kutta steps: every instance at its own time and with its own step size."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from solver.methods.base import Method, Stepper, Trial
+from solver.methods.tableau import ButcherTableau
+from solver.problem import Field, real_dtype
+
+
+@dataclass(frozen=True)
+class ExplicitRungeKutta(Method):
+    """Base of explicit Runge-Kutta methods; a subclass is its tableau."""
+
+    tableau: ClassVar[ButcherTableau]
+
+    @property
+    def order(self) -> int:
+        """Order of the step."""
+        return self.tableau.order
+
+    @property
+    def error_order(self) -> int | None:
+        """Order of the error estimate, None for a method of fixed steps."""
+        return self.tableau.error_order
+
+    @property
+    def dense_order(self) -> int:
+        """Order of the dense output."""
+        return self.tableau.interpolant_order
+
+    @property
+    def stages(self) -> int:
+        """Number of stages."""
+        return self.tableau.stages
+
+    @property
+    def fsal(self) -> bool:
+        """Whether the last stage of a step is the first of the next."""
+        return self.tableau.fsal
+
+    def stepper(
+        self, field: Field, like: Tensor, time_dtype: torch.dtype, *, graph: bool
+    ) -> "ExplicitStepper":
+        """Make the working state of one solve."""
+        return ExplicitStepper(self.tableau, field, like, time_dtype, graph)
+
+    def error_ratio(self, norm: Tensor, norm_low: Tensor | None) -> Tensor:
+        """Combine two estimates as DOP853 does, Hairer, Norsett & Wanner I, section II.10.
+
+        `e5^2 / sqrt(e5^2 + 0.01 e3^2)`; 0 where both vanish.
+        """
+        if norm_low is None:
+            return norm
+        square = norm * norm
+        total = square + 0.01 * norm_low * norm_low
+        return square / total.clamp_min(torch.finfo(total.dtype).tiny).sqrt()
+
+
+class BufferStages:
+    """Slopes `k` in one buffer that every attempt overwrites: three operations a stage, no graph."""
+
+    def __init__(self, count: int, like: Tensor):
+        """Allocate `count` slopes shaped like the state `(B, D)`."""
+        self.k = torch.zeros((count, *like.shape), dtype=like.dtype, device=like.device)
+        flat = torch.view_as_real(self.k) if like.is_complex() else self.k
+        self._flat = flat.reshape(count, -1)  # a view: (count, N)
+        self._rows = self.k.unbind(0)
+        self._prefix = [self._flat[:n].t() for n in range(count + 1)]
+        self._sum = torch.zeros_like(like)
+        self._flat_sum = (
+            torch.view_as_real(self._sum) if like.is_complex() else self._sum
+        ).reshape(-1)
+
+    def put(self, i: int, slope: Tensor) -> None:
+        """Store slope `i`."""
+        self._rows[i].copy_(slope)
+
+    def get(self, i: int) -> Tensor:
+        """Return slope `i`, overwritten by the next attempt."""
+        return self._rows[i]
+
+    def combine(self, weights: Tensor, n: int) -> Tensor:
+        """Return `sum_{i<n} weights[i] k_i`, valid until the next call."""
+        torch.mv(self._prefix[n], weights, out=self._flat_sum)
+        return self._sum
+
+    def polynomial(self, interpolant: Tensor) -> Tensor:
+        """Return `interpolant^T k`, `(degree, B, D)`, for `interpolant (count, degree)`."""
+        out = interpolant.t() @ self._flat
+        if self.k.is_complex():
+            return torch.view_as_complex(out.reshape(-1, *self.k.shape[1:], 2))
+        return out.reshape(-1, *self.k.shape[1:])
+
+    def take_over(self, moved: Tensor, source: int) -> None:
+        """Let slope `source` be the first slope in the rows `moved (B, 1)`."""
+        torch.where(moved, self._rows[source], self._rows[0], out=self._rows[0])
+
+
+class GraphStages:
+    """Slopes as a list of tensors, so that autograd can follow each one."""
+
+    def __init__(self, count: int, like: Tensor):
+        """Reserve `count` places."""
+        self._rows: list[Tensor] = [torch.zeros_like(like)] * count
+        self._floats: dict[int, list[float]] = {}
+
+    def put(self, i: int, slope: Tensor) -> None:
+        """Store slope `i`."""
+        self._rows[i] = slope
+
+    def get(self, i: int) -> Tensor:
+        """Return slope `i`."""
+        return self._rows[i]
+
+    def combine(self, weights: Tensor, n: int) -> Tensor:
+        """Return `sum_{i<n} weights[i] k_i`; scalar weights make autograd keep nothing."""
+        floats = self._floats.get(id(weights))
+        if floats is None:
+            floats = self._floats.setdefault(id(weights), weights.tolist())
+        total = self._rows[0] * floats[0]
+        for slope, weight in zip(self._rows[1:n], floats[1:n], strict=True):
+            if weight:
+                total = torch.add(total, slope, alpha=weight)
+        return total
+
+    def polynomial(self, interpolant: Tensor) -> Tensor:
+        """Return `interpolant^T k`, `(degree, B, D)`, for `interpolant (count, degree)`."""
+        k = torch.stack(self._rows)
+        return torch.tensordot(interpolant.t().to(k.dtype), k, dims=1)
+
+    def take_over(self, moved: Tensor, source: int) -> None:
+        """Let slope `source` be the first slope in the rows `moved (B, 1)`."""
+        self._rows[0] = torch.where(moved, self._rows[source], self._rows[0])
+
+
+class ExplicitStepper(Stepper):
+    """Takes explicit Runge-Kutta steps; Hairer, Norsett & Wanner I (2nd ed.), eq. II.1.8."""
+
+    def __init__(
+        self,
+        tableau: ButcherTableau,
+        field: Field,
+        like: Tensor,
+        time_dtype: torch.dtype,
+        graph: bool,
+    ):
+        """Make the coefficients' tensors and room for the slopes."""
+        self._field, self._count = field, tableau.stages
+        self._real = real_dtype(like.dtype)
+        self._tab = tableau.coefficients(self._real, like.device)
+        in_time = tableau.coefficients(time_dtype, like.device)
+        self._c = in_time.c[:, None]  # (S, 1)
+        self._extra_c = in_time.extra_c[:, None]
+        exact = tableau.exact
+        self._at_end = [c == 1 for c in exact.c]
+        self._extra_at_end = [c == 1 for c in exact.extra_c]
+        extra = len(exact.extra_c)
+        self._stages = (GraphStages if graph else BufferStages)(self._count + extra, like)
+        # The slope at the end of the step, if some stage is that: the last one, or Hermite's.
+        hermite = extra == 1 and self._extra_at_end[0] and tuple(exact.extra_a[0]) == exact.b
+        self._end_slope = self._count - 1 if tableau.fsal else self._count if hermite else None
+        self._fsal, self._polynomial_made, self._stale = tableau.fsal, False, False
+        self.evals_per_attempt = self._count - 1
+        self.keeps_end_slope = tableau.fsal
+        self.interpolant_evals = extra
+        self.interpolant_gives_end_slope = hermite and not tableau.fsal
+
+    def begin(self, slope: Tensor) -> None:
+        """Start from `slope (B, D)`."""
+        self._stages.put(0, slope)
+
+    @property
+    def start_slope(self) -> Tensor:
+        """The slope the next attempt starts from."""
+        return self._stages.get(0)
+
+    def attempt(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Trial:
+        """Try one step; the estimate of its error is not part of autograd's graph."""
+        tab, stages, field = self._tab, self._stages, self._field
+        if self._stale:
+            stages.put(0, field(t, y))
+            self._stale = False
+        self._polynomial_made = False
+        h = dt.to(self._real)[:, None]
+        times = torch.addcmul(t, self._c, dt).unbind(0)
+        y1 = y
+        for i in range(1, self._count):
+            y1 = torch.addcmul(y, h, stages.combine(tab.a[i], i))
+            stages.put(i, field(t_next if self._at_end[i] else times[i], y1))
+        if not self._fsal:
+            y1 = torch.addcmul(y, h, stages.combine(tab.b, self._count))
+        if tab.b_error is None:
+            return Trial(y1, None)
+        with torch.no_grad():
+            error = h * stages.combine(tab.b_error, self._count)
+            low = tab.b_error_low
+            error_low = None if low is None else h * stages.combine(low, self._count)
+        return Trial(y1, error, error_low)
+
+    def polynomial(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, y1: Tensor) -> Tensor:
+        """Return the dense output of the attempt just made, after its extra stages."""
+        tab, stages, h = self._tab, self._stages, dt.to(self._real)[:, None]
+        if len(tab.extra_a):
+            times = torch.addcmul(t, self._extra_c, dt).unbind(0)
+            for e, row in enumerate(tab.extra_a):
+                at = self._count + e
+                state = torch.addcmul(y, h, stages.combine(row, at))
+                stages.put(at, self._field(t_next if self._extra_at_end[e] else times[e], state))
+        self._polynomial_made = True
+        return stages.polynomial(tab.interpolant) * h
+
+    def advance(self, moved: Tensor) -> None:
+        """Go on from the attempt just made in the rows `moved (B,)`."""
+        if self._end_slope is not None and (self._fsal or self._polynomial_made):
+            self._stages.take_over(moved[:, None], self._end_slope)
+        else:
+            self._stale = True
+
+    def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> bool:
+        """Evaluate the start slope of `rows (B,)` anew; False if it was due anyway."""
+        slope = self._field(t, y)
+        if self._stale:
+            self._stages.put(0, slope)
+            self._stale = False
+            return False
+        last = self._count - 1  # free between attempts
+        self._stages.put(last, slope)
+        self._stages.take_over(rows[:, None], last)
+        return True

@@ -1,0 +1,82 @@
+"""Collects the states asked for by t_eval while the loop passes them."""
+
+import torch
+from torch import Tensor
+
+from solver.dense import horner
+from solver.times import Times
+
+
+class Outputs:
+    """States at the output times; a step costs nothing but one comparison until it passes one.
+
+    Outputs at the ends of a span are the start and the end state themselves.
+
+    Args:
+        times: with `outputs (B, T)`.
+        differ: whether gradients w.r.t. output times are wanted apart from those w.r.t. t0 and t1; then
+            outputs at the ends are read off the polynomials too.
+    """
+
+    def __init__(self, times: Times, differ: bool):
+        """Sort outputs into start, inside and end."""
+        assert times.outputs is not None
+        self._times, self._tau = times, times.outputs
+        bare, start, end = self._tau.detach(), times.start.detach(), times.end.detach()
+        empty = (end <= start)[:, None]  # a span of length zero is all start
+        self._at_start = (bare <= start[:, None]) & (empty | (not differ))
+        self._at_end = (bare >= end[:, None]) & bare.isfinite() & ~self._at_start & (not differ)
+        self._search = torch.where(self._at_start, -torch.inf, bare)
+        self._search = torch.where(self._at_end, torch.inf, self._search).contiguous()
+        self._index = self._at_start.sum(dim=1)
+        self._next = self._look_up(self._index)
+        self._rows: list[Tensor] = []
+        self._columns: list[Tensor] = []
+        self._values: list[Tensor] = []
+
+    @property
+    def inside(self) -> bool:
+        """Whether any output must be read off a step's polynomial."""
+        return bool(self._next.isfinite().any())
+
+    def _look_up(self, index: Tensor) -> Tensor:
+        last = self._search.shape[1] - 1
+        if last < 0:
+            return torch.full_like(self._times.start, torch.inf)
+        there = self._search.gather(1, index.clamp(max=last)[:, None])[:, 0]
+        return torch.where(index <= last, there, torch.inf)
+
+    def passed(self, moved: Tensor, t_next: Tensor) -> Tensor:
+        """Return which rows passed an output in the step just accepted, `(B,)` bool."""
+        return moved & (self._next <= t_next)
+
+    def take(
+        self, hit: Tensor, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, polynomial: Tensor
+    ) -> None:
+        """Evaluate all outputs that the rows `hit` passed, in one call."""
+        new = torch.searchsorted(self._search, t_next.detach()[:, None], right=True)[:, 0]
+        count = torch.where(hit, new - self._index, 0)
+        rows = torch.arange(len(count), device=count.device).repeat_interleave(count)
+        before = count.cumsum(0) - count
+        columns = torch.arange(len(rows), device=count.device) - before[rows] + self._index[rows]
+        theta = ((self._tau[rows, columns] - t[rows]) / dt[rows]).to(y.real.dtype)
+        self._values.append(horner(y[rows], polynomial[:, rows], theta))
+        self._rows.append(rows)
+        self._columns.append(columns)
+        self._index = torch.where(hit, new, self._index)
+        self._next = self._look_up(self._index)
+
+    def finish(self, y0: Tensor, y_end: Tensor, success: Tensor) -> Tensor:
+        """Return `(B, T, D)`, NaN where a row never arrived or had no output."""
+        shape = (*self._tau.shape, y0.shape[1])
+        ys = torch.full(shape, torch.nan, dtype=y0.dtype, device=y0.device)
+        if self._rows:
+            where = (torch.cat(self._rows), torch.cat(self._columns))
+            ys = ys.index_put(where, torch.cat(self._values))
+        at_end = (self._at_end & success[:, None])[:, :, None]
+        ys = torch.where(at_end, y_end[:, None], ys)
+        ys = torch.where(self._at_start[:, :, None], y0[:, None], ys)
+        if self._times.columns is not None:
+            back = self._times.columns.argsort(dim=1)
+            ys = ys.gather(1, back[:, :, None].expand_as(ys))
+        return ys

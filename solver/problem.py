@@ -1,0 +1,211 @@
+"""An initial value problem as the loop sees it: flat states, every row running forward in its own time."""
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from solver.errors import InvalidArgument, InvalidType
+
+COMPUTE_DTYPES = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+HALF_DTYPES = (torch.float16, torch.bfloat16)
+
+
+def real_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Return the dtype of the real part: float32 for complex64."""
+    return dtype.to_real() if dtype.is_complex else dtype
+
+
+class StateLayout:
+    """How a user's state, a tensor `(B, ...)` or a pytree of them, lies in a flat `(B, D)` tensor.
+
+    Half precision states are computed in float32 and handed to the vector field and back in their own
+    dtype; whole numbers become the default float dtype.
+
+    Raises:
+        InvalidType, InvalidArgument: `y0` has no batch axis, unequal batches, or an odd dtype.
+    """
+
+    def __init__(self, y0: Any):
+        """Read shapes and dtypes off the initial state."""
+        leaves, self.tree = pytree.tree_flatten(y0)
+        if not leaves:
+            raise InvalidArgument("y0 holds no tensor: must be a tensor (B, ...) or a pytree of them")
+        leaves = [self._as_float(leaf) for leaf in leaves]
+        self.shapes = [leaf.shape[1:] for leaf in leaves]
+        self.dtypes = [leaf.dtype for leaf in leaves]
+        self.device, self.batch = leaves[0].device, leaves[0].shape[0]
+        for leaf in leaves[1:]:
+            if leaf.shape[0] != self.batch:
+                raise InvalidArgument(
+                    f"y0 has leaves with {self.batch} and {leaf.shape[0]} rows: all need the same batch size"
+                )
+            if leaf.device != self.device:
+                raise InvalidArgument(f"y0 has leaves on {self.device} and {leaf.device}: must be one device")
+        wide = [torch.float32 if dtype in HALF_DTYPES else dtype for dtype in self.dtypes]
+        self.dtype = wide[0]
+        for dtype in wide[1:]:
+            self.dtype = torch.promote_types(self.dtype, dtype)
+        self.sizes = [shape.numel() for shape in self.shapes]
+        self.dim = sum(self.sizes)
+        self.single = isinstance(y0, Tensor)
+        # Nothing to convert: the field may be called with the flat state itself.
+        self.plain = self.single and leaves[0].ndim == 2 and self.dtypes[0] == self.dtype
+        self.y0 = self._join(leaves, (self.batch,))
+
+    @staticmethod
+    def _as_float(leaf: Any) -> Tensor:
+        if not isinstance(leaf, Tensor):
+            raise InvalidType(
+                f"y0 holds a {type(leaf).__name__}: must be a tensor (B, ...) or a pytree of such tensors"
+            )
+        if leaf.ndim == 0:
+            raise InvalidArgument("y0 has shape (): needs a batch axis, such as y0[None] for one instance")
+        if leaf.dtype in (*COMPUTE_DTYPES, *HALF_DTYPES):
+            return leaf
+        if leaf.is_floating_point() or leaf.is_complex() or leaf.dtype == torch.bool:
+            raise InvalidType(f"y0 has dtype {leaf.dtype}: must be float16 to float64 or complex")
+        return leaf.to(torch.get_default_dtype())
+
+    def _join(self, leaves: Sequence[Tensor], lead: tuple[int, ...]) -> Tensor:
+        flat = [leaf.reshape(*lead, size).to(self.dtype) for leaf, size in zip(leaves, self.sizes, strict=True)]
+        return flat[0] if len(flat) == 1 else torch.cat(flat, dim=-1)
+
+    def unflatten(self, y: Tensor) -> Any:
+        """Turn `(*lead, D)` into the user's structure with leaves `(*lead, ...)` in their own dtypes."""
+        lead, leaves, at = y.shape[:-1], [], 0
+        for shape, dtype, size in zip(self.shapes, self.dtypes, self.sizes, strict=True):
+            part = y[..., at : at + size].reshape(lead + shape)
+            if dtype != part.dtype:
+                part = part.real.to(dtype) if part.is_complex() and not dtype.is_complex else part.to(dtype)
+            leaves.append(part)
+            at += size
+        return leaves[0] if self.single else pytree.tree_unflatten(leaves, self.tree)
+
+    def flatten_slope(self, slope: Any) -> Tensor:
+        """Turn what the vector field returned into `(B, D)`.
+
+        Raises:
+            InvalidType, InvalidArgument: it is no tensor, or structure, shape, dtype or device differ.
+        """
+        leaves, tree = ([slope], None) if self.single else pytree.tree_flatten(slope)
+        if not self.single and tree != self.tree:
+            raise InvalidArgument(f"f returned the structure {tree}: must be that of y0, {self.tree}")
+        for leaf, shape, dtype in zip(leaves, self.shapes, self.dtypes, strict=True):
+            if not isinstance(leaf, Tensor):
+                raise InvalidType(f"f returned a {type(leaf).__name__}: must be a tensor like y")
+            if leaf.shape != (self.batch, *shape):
+                raise InvalidArgument(
+                    f"f returned shape {tuple(leaf.shape)}: must be {(self.batch, *shape)}, the shape of y"
+                )
+            if leaf.device != self.device:
+                raise InvalidArgument(f"f returned a tensor on {leaf.device}: must be on {self.device} like y0")
+            if leaf.is_complex() and not dtype.is_complex:
+                raise InvalidType(f"f returned {leaf.dtype} for a {dtype} state: make y0 complex")
+        return self._join(leaves, (self.batch,))
+
+
+class Field:
+    """The vector field as the loop calls it, `(tau (B,), y (B, D)) -> dy/dtau (B, D)`.
+
+    Time runs forward in every row here: `tau = direction * t`, exact, so rows may run either way.
+    Counts its calls. A user's field that writes into its argument gets a copy from then on.
+    """
+
+    def __init__(
+        self, f: Callable[..., Any], layout: StateLayout, direction: Tensor | None, args: Any
+    ):
+        """Wrap `f`; `direction (B,)` is +1 or -1, or None if every row runs forward."""
+        self._f, self.layout, self._args = f, layout, args
+        self._direction = direction
+        self._column = None if direction is None else direction.to(real_dtype(layout.dtype))[:, None]
+        self._copies = False  # whether f is known to write into its argument
+        self._narrow_time: torch.dtype | None = None
+        self._checked = False
+        self.calls = 0
+
+    def __call__(self, tau: Tensor, y: Tensor) -> Tensor:
+        """Evaluate once for all rows; the result has the dtype of the flat state."""
+        layout = self.layout
+        t = tau if self._direction is None else tau * self._direction
+        if self._narrow_time is not None:
+            t = t.to(self._narrow_time)
+        self.calls += 1
+        slope = self._call(t, y) if self._checked else self._first_call(t, y)
+        if not (
+            layout.plain and type(slope) is Tensor and slope.shape == y.shape and slope.dtype == y.dtype
+        ):
+            slope = layout.flatten_slope(slope)
+        return slope if self._column is None else slope * self._column
+
+    def _call(self, t: Tensor, y: Tensor) -> Any:
+        if self._copies:
+            return self._evaluate(t, y.clone())
+        before = y._version
+        slope = self._evaluate(t, y)
+        if y._version != before:
+            raise InvalidArgument("f changed its argument y in place in a later call: it must not")
+        return slope
+
+    def _first_call(self, t: Tensor, y: Tensor) -> Any:
+        """Call with a copy, to learn whether `f` writes into its argument and which time it takes."""
+        self._copies = True
+        flat = y.clone()
+        before = 0 if flat.is_inference() else flat._version
+        try:
+            slope = self._evaluate(t, flat)
+        except RuntimeError as error:
+            # A network in float32 cannot take float64 times: give it the state's dtype instead.
+            narrow = real_dtype(self.layout.dtypes[0])
+            if t.dtype == narrow or "dtype" not in str(error):
+                raise
+            self._narrow_time = narrow
+            slope = self._evaluate(t.to(narrow), flat)
+        self._copies = flat.is_inference() or flat._version != before
+        self._checked = True
+        self.layout.flatten_slope(slope)
+        return slope
+
+    def _evaluate(self, t: Tensor, flat: Tensor) -> Any:
+        state = flat if self.layout.plain else self.layout.unflatten(flat)
+        return self._f(t, state) if self._args is None else self._f(t, state, self._args)
+
+    def captured(self) -> Iterator[Tensor]:
+        """Yield the tensors that the vector field is seen to use besides its arguments.
+
+        Parameters of modules, closure and global variables, bound objects, and leaves of `args`.
+        """
+        yield from _tensors_in(self._f, set())
+        yield from _tensors_in(self._args, set())
+
+
+def _tensors_in(value: Any, seen: set[int]) -> Iterator[Tensor]:
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, torch.nn.Module):
+        yield from value.parameters()
+    elif isinstance(value, functools.partial):
+        for part in (value.func, *value.args, *value.keywords.values()):
+            yield from _tensors_in(part, seen)
+    elif isinstance(value, dict | list | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _tensors_in(part, seen)
+    elif inspect.ismethod(value):
+        yield from _tensors_in(value.__self__, seen)
+        yield from _tensors_in(value.__func__, seen)
+    elif inspect.isfunction(value):
+        for cell in value.__closure__ or ():
+            with contextlib.suppress(ValueError):  # a cell that is still empty
+                yield from _tensors_in(cell.cell_contents, seen)
+        for name in value.__code__.co_names:
+            part = value.__globals__.get(name)
+            if isinstance(part, Tensor | torch.nn.Module) or inspect.isfunction(part):
+                yield from _tensors_in(part, seen)

@@ -1,0 +1,43 @@
+"""What a statistic is: pure tensor code that turns recorded attempts into one column."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from solver.controllers.base import Controller
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempts:
+    """`n` consecutive attempts of the whole batch, detached; what statistics measure."""
+
+    t: Tensor  # (n, B) time at the start, running forward
+    dt: Tensor  # (n, B) size tried, not negative
+    error_ratio: Tensor  # (n, B)
+    accepted: Tensor  # (n, B) bool
+    running: Tensor  # (n, B) bool
+    weighted_error: Tensor  # (n, B, D) error over tolerance, of each component
+    limiter: Tensor  # (n, B) int64, what set the size of the step, see `limiter.py`
+    factor: Tensor  # (n, B) what the controller multiplied the step by
+    history: Any  # the controller's history before each attempt, leaves (n, B)
+    controller: Controller[Any]
+    error_order: int
+
+
+class Statistic(ABC):
+    """One number for each instance and attempt."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    unit: ClassVar[str]
+    help: ClassVar[str]  # what it is, with its formula, one or two sentences
+    labels: ClassVar[Mapping[int, str]] = {}  # for codes: what each number means
+    signed: ClassVar[bool] = False  # whether 0 is the neutral middle of its scale
+    log: ClassVar[bool] = False  # whether it is best seen on a logarithmic scale
+
+    @abstractmethod
+    def measure(self, attempts: Attempts) -> Tensor:
+        """Return `(n, B)`, elementwise along the attempts."""

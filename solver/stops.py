@@ -1,0 +1,55 @@
+"""Where the next attempt of each row may go at most: its next jump or its end."""
+
+import torch
+from torch import Tensor
+
+from solver.times import Times
+
+
+class Stops:
+    """Known jumps of the vector field are stepped on exactly and never looked across.
+
+    Just before a jump the field is evaluated at the last float before it, just behind at the next.
+    """
+
+    def __init__(self, times: Times, end: Tensor):
+        """Aim every row at its first jump, or at its end if it has none."""
+        self.jumps = times.stops is not None
+        self._stops, self._end, self.now = times.stops, end, end
+        self._index = torch.zeros_like(end, dtype=torch.int64)
+        if self.jumps:
+            self._aim()
+
+    def _aim(self) -> None:
+        assert self._stops is not None
+        last = self._stops.shape[1] - 1
+        there = self._stops.gather(1, self._index.clamp(max=last)[:, None])[:, 0]
+        inside = (self._index <= last) & (there < self._end.detach())
+        self.now = torch.where(inside, there, self._end)
+
+    def seen_from_left(self, t_next: Tensor, reach: Tensor) -> Tensor:
+        """Return the time at which the end of an attempt is evaluated, `(B,)`."""
+        if not self.jumps:
+            return t_next
+        before = torch.nextafter(t_next.detach(), torch.full_like(t_next.detach(), -torch.inf))
+        return torch.where(reach & (self.now.detach() < self._end.detach()), before, t_next)
+
+    def pass_on(self, crossed: Tensor, t: Tensor) -> Tensor:
+        """Aim the rows `crossed (B,)` at their next stop; return times just behind the jump."""
+        assert self._stops is not None
+        last = self._stops.shape[1] - 1
+        # Jumps given twice are one.
+        while bool((crossed & (self._index <= last)).any()):
+            here = self._stops.gather(1, self._index.clamp(max=last)[:, None])[:, 0]
+            again = crossed & (self._index <= last) & (here <= t.detach())
+            if not bool(again.any()):
+                break
+            self._index = self._index + again
+        self._aim()
+        behind = torch.nextafter(t.detach(), torch.full_like(t.detach(), torch.inf))
+        return torch.where(crossed, behind, t)
+
+    def leave(self, gone: Tensor, t: Tensor) -> None:
+        """Let failed rows stand where they are."""
+        self._end = torch.where(gone, t, self._end)
+        self.now = torch.where(gone, t, self.now)
