@@ -1,0 +1,1 @@
+"""Problems from the literature to try a solver on, one file each."""

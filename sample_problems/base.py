@@ -1,0 +1,189 @@
+"""What a sample problem is: a vector field with bounded parameters, spread over a batch."""
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from solver.bounds import check_bounds, describe_settings
+from solver.errors import InvalidArgument, InvalidType
+
+Parameters = Mapping[str, Tensor]  # parameter name -> its value in each instance, (B,)
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltProblem:
+    """A problem ready to be solved: `solve_ivp(f, y0, t0=t0, t1=t1, args=args, jump_t=jump_t)`."""
+
+    problem: "SampleProblem"
+    y0: Tensor  # (B, D)
+    t0: float
+    t1: float
+    parameters: dict[str, Tensor]  # (B,) each
+    jump_t: Tensor | None = (
+        None  # (B, J) times at which f is known to jump, NaN where there is none
+    )
+
+    @property
+    def args(self) -> dict[str, Tensor]:
+        """What `f` takes as its third argument: the parameters of each instance."""
+        return self.parameters
+
+    def f(self, t: Tensor, y: Tensor, args: Parameters) -> Tensor:
+        """Evaluate the vector field, `(B,), (B, D) -> (B, D)`."""
+        return self.problem.field(t, y, args)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleProblem(ABC):
+    """An initial value problem; subclasses are frozen dataclasses, one a file.
+
+    Their fields are the parameters, with `Bounds` and `Help`. A parameter that is a float may be
+    spread over the batch, so that every instance is another problem.
+    """
+
+    name: ClassVar[str]  # lower case, what is looked up
+    title: ClassVar[str]  # in plain words
+    question: ClassVar[str]  # one line: what this problem lets one see
+    latex: ClassVar[str]  # the equations
+    source: ClassVar[str]  # where they come from
+    components: ClassVar[tuple[str, ...]]  # a name for each of the D components
+    phase: ClassVar[tuple[int, int] | None] = (0, 1)  # components worth a phase portrait
+    t0: ClassVar[float] = 0.0
+    t1: ClassVar[float]
+    batch: ClassVar[int] = 32
+    spread: ClassVar[Mapping[str, Any] | None]  # keys parameter, low, high, scale
+    rtol: ClassVar[float] = 1e-4
+    atol: ClassVar[float] = 1e-6
+    method: ClassVar[str] = "tsit5"
+    presets: ClassVar[tuple[Mapping[str, Any], ...]] = ()  # keys name, title, spec (partial)
+
+    __post_init__ = check_bounds
+
+    @abstractmethod
+    def field(self, t: Tensor, y: Tensor, p: Parameters) -> Tensor:
+        """Return dy/dt, `(B, D)`, each row from its own `t (B,)`, `y (B, D)` and parameters."""
+
+    @abstractmethod
+    def start(self, p: Parameters, generator: torch.Generator) -> Tensor:
+        """Return the state at `t0`, `(B, D)`, of the parameters' dtype."""
+
+    def exact(self, t: Tensor, y0: Tensor, p: Parameters) -> Tensor | None:
+        """Return the solution at `t (B,)`, `(B, D)`, or None where no closed form is known."""
+        return None
+
+    def jumps(self, p: Parameters) -> Tensor | None:
+        """Return the times `(B, J)` at which the field jumps and the solver is told so, or None."""
+        return None
+
+    @property
+    def dim(self) -> int:
+        """D, the number of components."""
+        return len(self.components)
+
+    def build(
+        self,
+        batch: int | None = None,
+        seed: int = 0,
+        spread: Mapping[str, Any] | Literal["default"] | None = "default",
+        dtype: torch.dtype = torch.float64,
+    ) -> BuiltProblem:
+        """Return the problem for a batch.
+
+        Args:
+            batch: number of instances B; None for the problem's own.
+            seed: of what is random in the start values; the same numbers in every dtype.
+            spread: `{"parameter", "low", "high", "scale": "linear" | "log"}`, that parameter's
+                values, evenly over the batch; None for the same values everywhere.
+            dtype: of state and parameters.
+
+        Raises:
+            InvalidArgument: a value is outside what is allowed, or there is no such parameter.
+            InvalidType: `batch` is no whole number, or `dtype` no floating-point type.
+        """
+        batch = self.batch if batch is None else batch
+        if isinstance(batch, bool) or not isinstance(batch, int):
+            raise InvalidType(f"batch={batch!r}: must be a whole number")
+        if batch < 1:
+            raise InvalidArgument(f"batch={batch}: must be at least 1")
+        if not dtype.is_floating_point:
+            raise InvalidType(f"dtype={dtype}: must be a floating-point type")
+        spread = self.spread if spread == "default" else spread
+        values = {
+            name: torch.full((batch,), float(getattr(self, name)), dtype=torch.float64)
+            for name in self.spread_choices()
+        }
+        if spread is not None:
+            values[spread["parameter"]] = self._spread_values(spread, batch)
+        generator = torch.Generator().manual_seed(seed)
+        y0 = self.start(values, generator).to(dtype)
+        parameters = {name: value.to(dtype) for name, value in values.items()}
+        return BuiltProblem(self, y0, self.t0, self.t1, parameters, self.jumps(parameters))
+
+    def _spread_values(self, spread: Mapping[str, Any], batch: int) -> Tensor:
+        """Return the spread parameter's value in each instance, `(B,)`; the middle for one."""
+        name = spread.get("parameter")
+        known = {s["name"]: s for s in describe_settings(type(self))}
+        if name not in self.spread_choices():
+            raise InvalidArgument(
+                f"spread parameter {name!r}: {self.name} has {', '.join(self.spread_choices())}"
+            )
+        low, high = float(spread["low"]), float(spread["high"])
+        least, most = known[name]["low"], known[name]["high"]
+        if not (math.isfinite(low) and math.isfinite(high) and least <= low <= high <= most):
+            raise InvalidArgument(
+                f"spread of {name} from {low:g} to {high:g}: must rise and lie in {least} to {most}"
+            )
+        scale = spread.get("scale", "linear")
+        if scale not in ("linear", "log"):
+            raise InvalidArgument(f"spread scale {scale!r}: must be 'linear' or 'log'")
+        if scale == "log" and low <= 0:
+            raise InvalidArgument(
+                f"spread of {name} from {low:g}: must be above 0 with scale 'log'"
+            )
+        part = (
+            torch.linspace(0, 1, batch, dtype=torch.float64)
+            if batch > 1
+            else torch.full((1,), 0.5, dtype=torch.float64)
+        )
+        if scale == "log":
+            return (math.log(low) + part * (math.log(high) - math.log(low))).exp().clamp(low, high)
+        return (low + part * (high - low)).clamp(low, high)
+
+    @classmethod
+    def spread_choices(cls) -> list[str]:
+        """Return the parameters that may be spread over a batch: those that are floats."""
+        return [s["name"] for s in describe_settings(cls) if s["type"] == "float"]
+
+    @classmethod
+    def describe(cls) -> dict[str, Any]:
+        """Return all that a page needs to offer this problem, as plain JSON values."""
+        return {
+            "name": cls.name,
+            "title": cls.title,
+            "question": cls.question,
+            "latex": cls.latex,
+            "source": cls.source,
+            "parameters": describe_settings(cls),
+            "spread": dict(cls.spread) if cls.spread else None,
+            "spread_choices": cls.spread_choices(),
+            "t0": cls.t0,
+            "t1": cls.t1,
+            "batch": cls.batch,
+            "dim": len(cls.components),
+            "components": list(cls.components),
+            "phase": list(cls.phase) if cls.phase else None,
+            "rtol": cls.rtol,
+            "atol": cls.atol,
+            "method": cls.method,
+            "presets": [dict(preset) for preset in cls.presets],
+        }
+
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
