@@ -29,8 +29,8 @@ rejected    share of the attempts
 error       max |y - y_ref| / (1 + |y_ref|) at the end point
 ms          median over the rounds
 ratio       median over the rounds of ms / ms of stepscope; above 1 is slower than stepscope
-torchode, torchdiffeq and diffrax weigh the error with 1/60 where stepscope and scipy have the
-published 1/40: they take about 0.92 times the steps and make about 1.5 times the error.
+scipy's error weights end with 1/40 as published, those of all others with 1/60 after Shampine: they
+take about 0.92 times the steps of scipy and make about 1.5 times the error.
 scipy solves row by row in numpy, torchdiffeq steps the batch jointly, diffrax is jit-compiled
 (compilation not timed), stepscope, torchode and torchdiffeq run eagerly."""
 

@@ -77,9 +77,9 @@ def test_docstrings_name_only_exceptions_that_exist(path: Path):
     for node, docstring in documented_objects(path):
         for entry in section(docstring, "Raises"):
             for name in entry.replace("`", "").replace(" or ", ",").split(","):
-                short = name.strip().rpartition(".")[2]
-                found = getattr(errors, short, None) or getattr(builtins, short, None)
-                local = re.search(rf"\b(class {short}\b|import .*\b{short}\b)", path.read_text())
+                first, _, _ = name.strip().partition(".")
+                found = getattr(errors, first, None) or getattr(builtins, first, None)
+                local = re.search(rf"\b(class {first}\b|import .*\b{first}\b)", path.read_text())
                 assert found or local, f"{path.name}:{node.lineno} {node.name} raises {name}?"
 
 
