@@ -1,0 +1,120 @@
+"""What a run looks like on disk: names, types and units of everything in it.
+
+A run is a folder of JSON and Arrow files. Nothing else is needed to read it::
+
+    import json, pathlib, pyarrow as pa
+    run = pathlib.Path("runs/my-run")
+    about = json.loads((run / "run.json").read_text())
+    for file in sorted((run / "steps").glob("*.arrows")):
+        try:
+            for batch in pa.ipc.open_stream(file):  # columns as in STEP_COLUMNS below
+                print(file.name, batch.num_rows, batch.schema.names)
+        except (pa.ArrowInvalid, OSError):
+            pass  # the last batch was cut short by a crash; all before it are whole
+
+Files, where `<w>` names a writer, `r<rank>-<token>`. Every process that records into the run is a writer
+of its own and never touches the files of another, so there is no lock:
+
+`run.json`
+    `schema` (SCHEMA_VERSION), `id`, `created` (seconds since 1970), `spec`, `note`, `versions`,
+    `parameters` (name -> one number for each instance), `writers`, `status`. Written to a temporary file
+    and renamed.
+`writers/<w>.json`
+    `host`, `pid`, `pid_started`, `started`, `heartbeat`, `ended`, `status` and counts of what was stored,
+    dropped or lost. Its modification time is a sign of life.
+`solves/<w>.jsonl`
+    One JSON object a line, told apart by `kind`. `columns`: unit, help and labels of the statistics.
+    `start`: number `solve`, settings, `t0` and `t1`. `rows`: what became of each instance. `end`: totals
+    and seconds. An array in which every instance has the same value is written as that one value.
+`scalars/<w>.jsonl`
+    `iteration`, `name`, `value`, `time`, `solve` (solves started so far).
+`events.jsonl`
+    `time`, `kind`, `text`, `writer` and free data: notes, drops, errors of the disk.
+`steps/<w>-<segment>-s<first solve>.arrows`
+    Arrow IPC streams, LZ4. One row is one attempt of one instance; a record batch belongs to one solve and
+    is ordered by attempt, then instance. Only attempts in which the instance was running are there.
+`states/<w>-<segment>-s<first solve>.arrows`
+    The same for sampled trajectories: `solve, attempt, instance, t, y` with `y` a list of `D` numbers.
+`steps/<...>.index`, `states/<...>.index`
+    Text beside each stream. The first line is `stepscope-index 1 <bytes of the schema> <crc32> <crc32 of
+    this line>`, each further line describes one record batch: `offset bytes rows solve first_attempt
+    last_attempt+1 full crc32 <crc32 of this line>`, checksums in hexadecimal. `full` is 1 when no recorded
+    instance is missing in any attempt of the batch.
+
+`solve` in these files is counted by each writer from 0. The number of a solve in the run is its place in
+the order of start over all writers, so a run that is resumed goes on counting, and nothing is replaced.
+
+JSON numbers that are not finite are the strings `"nan"`, `"inf"` and `"-inf"`. A JSON line ends with a
+member `crc`, the crc32 in hexadecimal of the same object without it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+SCHEMA_VERSION = 1
+
+INDEX_MAGIC = "stepscope-index 1"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a steps or states file.
+
+    Args:
+        name: as in the file.
+        dtype: numpy type code: `i4`, `f8`, `f4`, `u1`, `i2`.
+        unit, help: shown beside every chart.
+        labels: code -> word, where the value is a code.
+    """
+
+    name: str
+    dtype: str
+    unit: str
+    help: str
+    labels: dict[int, str] = field(default_factory=dict)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the JSON form: `unit, help, labels, dtype`."""
+        return {"unit": self.unit, "help": self.help, "labels": self.labels, "dtype": self.dtype}
+
+
+ID_COLUMNS = (
+    Column("solve", "i4", "", "number of the solve within its writer, from 0"),
+    Column("attempt", "i4", "", "number of the attempt within its solve, from 0"),
+    Column("instance", "i4", "", "row of the batch, from 0"),
+)
+STEP_COLUMNS = (
+    *ID_COLUMNS,
+    Column("t", "f8", "time", "where the attempt began"),
+    Column("dt", "f8", "time", "signed size of the step that was tried"),
+    Column("error_ratio", "f4", "error / tolerance", "estimated error; at most 1 is accepted"),
+    Column("accepted", "u1", "", "1 where the step was taken", {0: "refused", 1: "accepted"}),
+)
+STEP_NAMES = tuple(column.name for column in STEP_COLUMNS)
+STATE_NAMES = ("solve", "attempt", "instance", "t", "y")
+
+# Statuses as the solver counts them; here so that a run can be read without it.
+STATUS_NAMES = {
+    -1: "RUNNING",
+    0: "SUCCESS",
+    1: "NON_FINITE_START",
+    2: "REACHED_DT_MIN",
+    3: "REACHED_MAX_STEPS",
+    4: "NON_FINITE",
+    5: "TIME_RESOLUTION",
+    6: "INTERRUPTED",
+}
+
+COUNTS = ("n_steps", "n_accepted", "n_rejected", "n_f_evals")
+
+
+def column_from_json(name: str, about: dict[str, Any]) -> Column:
+    """Rebuild a column from `Column.describe`; codes are whole numbers again."""
+    labels = {int(code): str(word) for code, word in (about.get("labels") or {}).items()}
+    return Column(
+        name,
+        str(about.get("dtype", "f4")),
+        str(about.get("unit", "")),
+        str(about.get("help", "")),
+        labels,
+    )

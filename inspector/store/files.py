@@ -1,0 +1,121 @@
+"""Small JSON files: valid, exact for every float, whole or recognisably not."""
+
+import json
+import math
+import os
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_CRC_MEMBER = b',"crc":"'
+_CRC_BYTES = len(_CRC_MEMBER) + 8 + 2  # the member, eight digits, closing quote and brace
+
+
+def jsonable(value: Any) -> Any:
+    """Return `value` as plain JSON: arrays as lists, a float that is not finite as `"nan"` or `"inf"`."""
+    if isinstance(value, bool | str | int) or value is None:
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset | range):
+        return [jsonable(item) for item in value]
+    if hasattr(value, "tolist"):  # numpy arrays and numbers, torch tensors
+        plain = value.tolist()
+        return plain if getattr(value.dtype, "kind", "") in ("i", "u", "b") else jsonable(plain)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return repr(value)
+
+
+def number(value: Any) -> float:
+    """Return the float behind a JSON value written by `jsonable`; NaN for what is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def dump_line(record: Mapping[str, Any]) -> bytes:
+    """Return one line of a `.jsonl` file, with its checksum as the last member."""
+    body = json.dumps(jsonable(record), separators=(",", ":"), allow_nan=False).encode()
+    return body[:-1] + _CRC_MEMBER + b'%08x"}\n' % zlib.crc32(body)
+
+
+def check_line(line: bytes) -> bool:
+    """Tell whether a line, without its newline, is what was written."""
+    tail = line[-_CRC_BYTES:]
+    if not tail.startswith(_CRC_MEMBER) or not tail.endswith(b'"}'):
+        return False
+    body = line[:-_CRC_BYTES] + b"}"
+    return tail[len(_CRC_MEMBER) : -2] == b"%08x" % zlib.crc32(body)
+
+
+def load_line(line: bytes) -> dict[str, Any] | None:
+    """Return the record of a line, or None when it is damaged."""
+    if not check_line(line):
+        return None
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def write_all(fd: int, data: bytes | memoryview) -> None:
+    """Write every byte, also where the system takes them in parts.
+
+    Raises:
+        OSError: the disk is full, or the file cannot grow.
+    """
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def write_json(path: Path, record: Mapping[str, Any]) -> None:
+    """Replace a JSON file as a whole: readers see the old one or the new one.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    plain = jsonable({key: value for key, value in record.items() if key != "crc"})
+    plain["crc"] = f"{_document_crc(plain):08x}"
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(3).hex()}.tmp")
+    try:
+        temporary.write_text(
+            json.dumps(plain, indent=1, allow_nan=False, ensure_ascii=False) + "\n", "utf-8"
+        )
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def read_json(path: Path) -> tuple[dict[str, Any], str | None]:
+    """Read a file written by `write_json`; never raises.
+
+    Returns:
+        The record, empty when it cannot be read, and what is wrong with the file, or None.
+    """
+    try:
+        record = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}, "is missing"
+    except OSError as error:
+        return {}, f"cannot be read: {error.strerror or error}"
+    except (ValueError, RecursionError):
+        return {}, "is no valid JSON"
+    if not isinstance(record, dict):
+        return {}, "is no JSON object"
+    crc = record.pop("crc", None)
+    if crc != f"{_document_crc(record):08x}":
+        return record, "was changed after it was written: its checksum does not match"
+    return record, None
+
+
+def _document_crc(plain: Mapping[str, Any]) -> int:
+    """Checksum of the content, whatever its layout."""
+    return zlib.crc32(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode())

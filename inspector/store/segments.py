@@ -1,0 +1,157 @@
+"""Segments: Arrow streams that only grow, each with an index beside it that vouches for every batch."""
+
+import contextlib
+import json
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from inspector.schema import INDEX_MAGIC, SCHEMA_VERSION, Column
+from inspector.store.files import write_all
+
+ROWS_PER_SEGMENT = 65_536
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+_ARROW_TYPES = {
+    "i2": pa.int16(),
+    "i4": pa.int32(),
+    "u1": pa.uint8(),
+    "f4": pa.float32(),
+    "f8": pa.float64(),
+}
+
+
+class SegmentGoneError(OSError):
+    """The file that is being written has been deleted."""
+
+
+class SegmentWriter:
+    """Appends record batches of one schema to one file.
+
+    Any error leaves a file that is whole up to the last batch; go on with a new writer.
+
+    Args:
+        folder: `steps` or `states` of the run; made if missing, unlike the run itself.
+        name: file name without its ending.
+        columns: of the batches, in order; a dtype like `f8[3]` is a list of three.
+        about: put into the metadata of the Arrow schema.
+
+    Raises:
+        OSError: the file cannot be made or written.
+    """
+
+    def __init__(
+        self, folder: Path, name: str, columns: Sequence[Column], about: Mapping[str, Any]
+    ) -> None:
+        if not folder.is_dir():
+            folder.mkdir()  # not its parents: a run that was deleted stays deleted
+        described = {column.name: column.describe() for column in columns}
+        self.columns = tuple(columns)
+        self.rows = 0
+        self._schema = pa.schema(
+            [
+                pa.field(column.name, _arrow_type(column.dtype), nullable=False)
+                for column in columns
+            ],
+            metadata={
+                "stepscope": str(SCHEMA_VERSION),
+                "columns": json.dumps(described),
+                "about": json.dumps(dict(about)),
+            },
+        )
+        head = self._stream_bytes(None)
+        self._head_bytes = len(head)
+        self._paths = (folder / f"{name}.arrows", folder / f"{name}.index")
+        self._data, self._index = (os.open(path, _NEW_FILE, 0o666) for path in self._paths)
+        try:
+            write_all(self._data, head)
+            write_all(self._index, index_line(f"{INDEX_MAGIC} {len(head)} {zlib.crc32(head):08x}"))
+        except OSError:
+            self.close()
+            raise
+        self._offset = len(head)
+
+    def append(
+        self, columns: Mapping[str, np.ndarray], solve: int, attempts: tuple[int, int], full: bool
+    ) -> None:
+        """Write one batch, then the line of the index that makes it count.
+
+        Args:
+            columns: name -> `(rows,)`, or `(rows, D)` for a list column.
+            solve: the writer's own number of the solve.
+            attempts: the half-open range the rows lie in.
+            full: no recorded instance is missing in any of these attempts.
+
+        Raises:
+            OSError: the disk is full, or the file was deleted.
+        """
+        if os.fstat(self._data).st_nlink == 0:
+            raise SegmentGoneError("the folder or file of the run was deleted")
+        arrays = [_arrow_array(columns[field.name], field.type) for field in self._schema]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        message = self._stream_bytes(batch)
+        write_all(self._data, message)
+        low, high = attempts
+        write_all(
+            self._index,
+            index_line(
+                f"{self._offset} {len(message)} {batch.num_rows} {solve} {low} {high} {int(full)} "
+                f"{zlib.crc32(message):08x}"
+            ),
+        )
+        self._offset += len(message)
+        self.rows += batch.num_rows
+
+    def close(self, whole: bool = False) -> None:
+        """Close the files; `whole` ends the Arrow stream properly. Never raises.
+
+        A segment without a single batch is removed, so that a full disk is not littered with them.
+        """
+        for fd, last in ((self._data, END_OF_STREAM if whole else b""), (self._index, b"")):
+            try:
+                write_all(fd, last)
+            except OSError:
+                pass  # every batch is whole without it
+            finally:
+                os.close(fd)
+        if not self.rows:
+            for path in self._paths:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def _stream_bytes(self, batch: pa.RecordBatch | None) -> memoryview:
+        """Return the bytes of the schema, or of one batch that follows it."""
+        sink = pa.BufferOutputStream()
+        writer = pa.ipc.new_stream(sink, self._schema, options=_OPTIONS)
+        if batch is None:
+            writer.close()
+            return memoryview(sink.getvalue())[: -len(END_OF_STREAM)]
+        writer.write_batch(batch)
+        writer.close()
+        return memoryview(sink.getvalue())[self._head_bytes : -len(END_OF_STREAM)]
+
+
+def index_line(text: str) -> bytes:
+    """Return one line of an index, closed by its own checksum."""
+    return b"%s %08x\n" % (text.encode(), zlib.crc32(text.encode()))
+
+
+def _arrow_type(dtype: str) -> pa.DataType:
+    """Arrow type of a column dtype; `f8[3]` is a list of three."""
+    base, bracket, size = dtype.partition("[")
+    return pa.list_(_ARROW_TYPES[base], int(size[:-1])) if bracket else _ARROW_TYPES[base]
+
+
+def _arrow_array(values: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """Wrap a numpy array without copying it, if its type is already right."""
+    if pa.types.is_fixed_size_list(kind):
+        flat = np.ascontiguousarray(values, kind.value_type.to_pandas_dtype()).reshape(-1)
+        return pa.FixedSizeListArray.from_arrays(pa.array(flat), type=kind)
+    return pa.array(np.ascontiguousarray(values, kind.to_pandas_dtype()))

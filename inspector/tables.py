@@ -1,0 +1,441 @@
+"""Data frames of a run, each built from as few of its files as can be."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from inspector import arrays
+from inspector.schema import COUNTS, STATUS_NAMES, STEP_NAMES
+from inspector.store.files import number
+from inspector.store.state import SolveState
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from inspector.run import Run
+
+_TEXTS = ("method", "controller", "stepping", "dtype")
+_SOLVE_COLUMNS = (
+    *(
+        "solve",
+        "batch",
+        "dim",
+        "method",
+        "controller",
+        "rtol",
+        "atol",
+        "stepping",
+        "dtype",
+        "started",
+    ),
+    *(
+        "seconds",
+        "n_attempts",
+        "n_f_calls",
+        "n_rows_evaluated",
+        "n_failed",
+        "finished",
+        "iteration",
+    ),
+    *(*COUNTS, "rows", "error"),
+)
+
+
+class LiveCounts:
+    """Attempts and progress of each instance of one solve, counted from its stored steps."""
+
+    def __init__(self) -> None:
+        self.n_steps = np.zeros(0, "i8")  # (B,) each
+        self.n_accepted = np.zeros(0, "i8")
+        self.t_reached = np.zeros(0, "f8")
+        self._done: dict[str, int] = {}  # segment -> batches counted
+        self.attempts = 0
+
+    def update(self, run: "Run", solve: int) -> None:
+        """Count the batches that came since the last update."""
+        state = run.solve_state(solve)
+        wanted = ["instance", "t", "dt", "accepted"]
+        for segment, batches in run.places(solve):
+            done = self._done.get(segment.name, 0)
+            for _, columns in segment.load(batches[done:], wanted):
+                self._add(columns)
+            self._done[segment.name] = len(batches)
+        self.attempts = arrays.attempts_stored(run, solve)
+        self._grow(state.batch, state)
+
+    def _add(self, columns: Mapping[str, np.ndarray]) -> None:
+        instance, accepted = columns["instance"], columns["accepted"] != 0
+        if len(instance) and instance.min() >= 0:
+            self._grow(int(instance.max()) + 1, None)
+            size = len(self.n_steps)
+            self.n_steps += np.bincount(instance, minlength=size)
+            self.n_accepted += np.bincount(instance[accepted], minlength=size)
+            # rows are in order of attempt, so the last one of an instance is the one that stays
+            self.t_reached[instance[accepted]] = (columns["t"] + columns["dt"])[accepted]
+
+    def _grow(self, size: int, state: SolveState | None) -> None:
+        more = size - len(self.n_steps)
+        if more > 0:
+            self.n_steps = np.concatenate([self.n_steps, np.zeros(more, "i8")])
+            self.n_accepted = np.concatenate([self.n_accepted, np.zeros(more, "i8")])
+            self.t_reached = np.concatenate([self.t_reached, np.full(more, np.nan)])
+        if state is not None and state.batch == len(self.t_reached):
+            t0 = state.per_instance("t0", state.start)
+            self.t_reached = np.where(np.isnan(self.t_reached), t0, self.t_reached)
+
+
+def steps_frame(
+    run: "Run",
+    kind: str,
+    solve: int | None,
+    instances: int | Iterable[int] | None,
+    columns: Sequence[str] | None,
+    attempts: tuple[int, int] | None,
+) -> "pd.DataFrame":
+    """See `Run.steps`."""
+    import pandas as pd
+
+    if solve is not None:
+        run.solve_state(solve)
+    numbers = range(run.n_solves) if solve is None else [solve]
+    names = list(columns) if columns is not None else _stored_columns(run, numbers, kind)
+    instances = instances if instances is None or isinstance(instances, int) else list(instances)
+    wanted = [name for name in names if name != "solve"]
+    if not wanted:
+        wanted = ["attempt"]
+    pieces: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
+    sizes: list[int] = []
+    for one in numbers:
+        found = arrays.read(run, one, wanted, instances, attempts, kind)
+        sizes.append(len(found[wanted[0]]))
+        for name, values in found.items():
+            if len(values) or len(numbers) == 1:
+                pieces[name].append(values)
+    data = {
+        name: np.concatenate(values) if values else np.empty(0) for name, values in pieces.items()
+    }
+    data["solve"] = np.repeat(np.asarray(numbers, "i4"), sizes)
+    return pd.DataFrame({name: data[name] for name in names}, copy=False)
+
+
+def states_frame(
+    run: "Run", solve: int | None, instances: int | Iterable[int] | None
+) -> "pd.DataFrame":
+    """See `Run.states`."""
+    import pandas as pd
+
+    if solve is not None:
+        run.solve_state(solve)
+    instances = instances if instances is None or isinstance(instances, int) else list(instances)
+    frames = []
+    for one in range(run.n_solves) if solve is None else [solve]:
+        found = arrays.read(run, one, ["instance", "t", "y"], instances, None, "states")
+        y = found["y"]
+        if y.ndim == 2:
+            order = np.argsort(found["instance"], kind="stable")
+            data = {"solve": np.full(len(order), one, "i4"), "instance": found["instance"][order]}
+            data["t"] = found["t"][order]
+            frames.append(pd.DataFrame(data | {f"y{i}": y[order, i] for i in range(y.shape[1])}))
+    if not frames:
+        return pd.DataFrame(
+            {"solve": np.empty(0, "i4"), "instance": np.empty(0, "i4"), "t": np.empty(0)}
+        )
+    return pd.concat(frames, ignore_index=True)
+
+
+def solves_frame(run: "Run") -> "pd.DataFrame":
+    """See `Run.solves`."""
+    import pandas as pd
+
+    pieces: dict[str, list[Any]] = {name: [] for name in _instance_values(None)}
+    sizes = []
+    for solve in range(run.n_solves):
+        values = per_instance(run, solve)
+        sizes.append(len(values["status"]))
+        for name, array in values.items():
+            pieces[name].append(array)
+    data = {name: np.concatenate(found) if found else np.empty(0) for name, found in pieces.items()}
+    status = data["status"].astype("i4")
+    frame = pd.DataFrame(
+        {
+            "solve": np.repeat(np.arange(len(sizes), dtype="i4"), sizes),
+            "instance": np.concatenate(
+                [np.arange(size, dtype="i4") for size in sizes] or [np.empty(0, "i4")]
+            ),
+            "status": status,
+            "status_name": status_names(status),
+        }
+    )
+    for name in ("n_steps", "n_accepted", "n_rejected"):
+        frame[name] = data[name].astype("i8")
+    frame["n_f_evals"] = _whole(data["n_f_evals"])
+    for name in ("t0", "t1", "t_reached"):
+        frame[name] = data[name].astype("f8")
+    frame["component"] = data["component"].astype("i4")
+    frame["message"] = data["message"].astype(object)
+    return frame
+
+
+def per_instance(run: "Run", solve: int) -> dict[str, np.ndarray]:
+    """Return what is known of each instance of a solve, `(B,)` each; counted if it has not ended."""
+    state = run.solve_state(solve)
+    rows = state.rows.load() if state.rows is not None else None
+    values = _instance_values(None)
+    if rows is None:
+        counts = run.live_counts(solve)
+        size = len(counts.n_steps)
+        values = _instance_values(size)
+        values["n_steps"], values["n_accepted"] = counts.n_steps, counts.n_accepted
+        values["n_rejected"] = counts.n_steps - counts.n_accepted
+        values["t_reached"] = counts.t_reached
+        if not run.is_live(solve):
+            values["status"][:] = 6  # its process is gone, or the solve was broken off
+            values["message"][:] = str((state.end or {}).get("error") or "the recording ends here")
+    else:
+        size = state.batch
+        values = _instance_values(size)
+        for name in ("status", *COUNTS, "t_reached", "component"):
+            values[name] = state.per_instance(name, rows, values[name][0] if size else 0.0)
+        messages = rows.get("messages")
+        for row, text in (messages if isinstance(messages, dict) else {}).items():
+            if row.isdigit() and int(row) < size:
+                values["message"][int(row)] = str(text)
+    if state.batch == size:
+        values["t0"] = state.per_instance("t0", state.start)
+        values["t1"] = state.per_instance("t1", state.start)
+    return values
+
+
+def _instance_values(size: int | None) -> dict[str, np.ndarray]:
+    size = size or 0
+    return {
+        "status": np.full(size, -1, "i8"),
+        **{name: np.zeros(size, "i8") for name in ("n_steps", "n_accepted", "n_rejected")},
+        **{name: np.full(size, np.nan) for name in ("n_f_evals", "t0", "t1", "t_reached")},
+        "component": np.full(size, -1, "i8"),
+        "message": np.full(size, "", object),
+    }
+
+
+def solve_table(run: "Run") -> "pd.DataFrame":
+    """See `Run.solve_table`."""
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        [_solve_line(run, solve) for solve in range(run.n_solves)], columns=_SOLVE_COLUMNS
+    )
+    whole = (
+        "batch",
+        "dim",
+        "n_attempts",
+        "n_f_calls",
+        "n_rows_evaluated",
+        "n_failed",
+        "iteration",
+        *COUNTS,
+    )
+    for name in (*whole, "rows"):
+        frame[name] = _whole(frame[name].to_numpy("f8", na_value=np.nan))
+    return frame
+
+
+def _solve_line(run: "Run", solve: int) -> dict[str, Any]:
+    state = run.solve_state(solve)
+    start, end = state.start, state.end or {}
+    totals = end.get("totals") if isinstance(end.get("totals"), dict) else {}
+    line: dict[str, Any] = {"solve": solve, "batch": state.batch, "dim": _number(start.get("dim"))}
+    line |= {name: str(start.get(name, "")) for name in _TEXTS}
+    line |= {name: _tolerance(start.get(name)) for name in ("rtol", "atol")}
+    line |= {"started": state.started, "seconds": _number(end.get("seconds"))}
+    line |= {
+        name: _number(end.get(name))
+        for name in ("n_attempts", "n_f_calls", "n_rows_evaluated", "n_failed")
+    }
+    line |= {name: _number(totals.get(name)) for name in COUNTS} if isinstance(totals, dict) else {}
+    line |= {
+        "finished": bool(end) and end.get("error") is None,
+        "iteration": _number(start.get("iteration")),
+    }
+    line |= {"rows": _number(end.get("rows_recorded")), "error": str(end.get("error") or "")}
+    if not end:
+        counts = run.live_counts(solve)
+        last = run.writers.get(state.writer)
+        line |= {
+            "n_attempts": counts.attempts,
+            "n_steps": int(counts.n_steps.sum()),
+            "n_accepted": int(counts.n_accepted.sum()),
+            "n_rejected": int((counts.n_steps - counts.n_accepted).sum()),
+            "rows": int(counts.n_steps.sum()),
+        }
+        if last is not None and last.heartbeat > state.started:
+            line["seconds"] = last.heartbeat - state.started
+    return line
+
+
+def instances_frame(run: "Run", solve: int) -> "pd.DataFrame":
+    """See `Run.instances`."""
+    import pandas as pd
+
+    known = per_instance(run, solve)
+    recorded = arrays.recorded_instances(run, solve)
+    recorded = recorded[recorded < len(known["status"])]
+    extremes = _step_extremes(run, solve, len(known["status"]))
+    status = known["status"][recorded].astype("i4")
+    frame = pd.DataFrame(
+        {
+            "instance": recorded,
+            **{
+                name: known[name][recorded].astype("i8")
+                for name in ("n_steps", "n_accepted", "n_rejected")
+            },
+        }
+    )
+    frame["accept_share"] = frame["n_accepted"] / frame["n_steps"].where(frame["n_steps"] > 0)
+    for name, values in extremes.items():
+        frame[name] = values[recorded]
+    frame["t_reached"] = known["t_reached"][recorded].astype("f8")
+    frame["status_name"] = status_names(status)
+    frame["component"] = known["component"][recorded].astype("i4")
+    parameters = run.meta.get("parameters")
+    for name, values in (parameters if isinstance(parameters, dict) else {}).items():
+        if isinstance(values, list) and len(values) == len(known["status"]) and name not in frame:
+            frame[name] = np.array([number(value) for value in values])[recorded]
+    order = np.lexsort((frame["instance"], -frame["n_steps"]))
+    return frame.iloc[order].reset_index(drop=True)
+
+
+def _step_extremes(run: "Run", solve: int, size: int) -> dict[str, np.ndarray]:
+    """Return `dt_min, dt_median, dt_max` of accepted steps and `max_error_ratio`, `(B,)` each."""
+    found = arrays.read(run, solve, ["instance", "dt", "error_ratio", "accepted"])
+    result = {
+        name: np.full(size, np.nan) for name in ("dt_min", "dt_median", "dt_max", "max_error_ratio")
+    }
+    instance = found["instance"]
+    if not len(instance) or instance.max() >= size:
+        return result
+    ratio = np.full(size, -np.inf)
+    np.maximum.at(ratio, instance, np.nan_to_num(found["error_ratio"].astype("f8"), nan=np.inf))
+    result["max_error_ratio"] = np.where(np.isneginf(ratio), np.nan, ratio)
+    taken = found["accepted"] != 0
+    instance, dt = instance[taken], np.abs(found["dt"][taken])
+    order = np.argsort(dt)
+    order = order[np.argsort(instance[order], kind="stable")]
+    instance, dt = instance[order], dt[order]
+    starts = np.flatnonzero(np.diff(instance, prepend=-1))
+    counts = np.diff(starts, append=len(instance))
+    there = instance[starts]
+    result["dt_min"][there] = dt[starts]
+    result["dt_max"][there] = dt[starts + counts - 1]
+    result["dt_median"][there] = (dt[starts + (counts - 1) // 2] + dt[starts + counts // 2]) / 2
+    return result
+
+
+def scalars_frame(run: "Run") -> "pd.DataFrame":
+    """See `Run.scalars`."""
+    import pandas as pd
+
+    sessions = run.sessions()
+    rows = [
+        (
+            number(r.get("iteration")),
+            str(r.get("name")),
+            number(r.get("value")),
+            number(r.get("time")),
+            sessions[w],
+        )
+        for w, r in run.raw_scalars()
+    ]
+    frame = pd.DataFrame(rows, columns=["iteration", "name", "value", "time", "session"])
+    frame = frame.astype({"iteration": "i8", "value": "f8", "time": "f8", "session": "i4"})
+    return frame.sort_values(["iteration", "time", "session"], kind="stable", ignore_index=True)
+
+
+def events_frame(run: "Run") -> "pd.DataFrame":
+    """See `Run.events`."""
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        [{k: v for k, v in record.items() if k != "crc"} for record in run.raw_events()]
+    )
+    for name in ("time", "kind", "text", "writer"):
+        if name not in frame:
+            frame[name] = pd.Series(dtype="f8" if name == "time" else "str")
+    first = ["time", "kind", "text", "writer"]
+    return frame[[*first, *(name for name in frame.columns if name not in first)]]
+
+
+def summary(run: "Run") -> dict[str, Any]:
+    """See `Run.summary`."""
+    spec = run.spec or {}
+    controller = spec.get("controller")
+    first = run.settings(0) if run.n_solves else {}
+    name = controller.get("name") if isinstance(controller, dict) else controller
+    seconds = [
+        _number((run.solve_state(solve).end or {}).get("seconds")) for solve in range(run.n_solves)
+    ]
+    return {
+        "run": run.id,
+        "status": run.status,
+        "problem": str(spec.get("problem") or ""),
+        "method": str(spec.get("method") or first.get("method") or ""),
+        "controller": str(name or first.get("controller") or ""),
+        "created": number(run.meta.get("created")),
+        "seconds": float(np.nansum(seconds)) if seconds else 0.0,
+        "solves": run.n_solves,
+        "rows": sum(writer.count("rows") for writer in run.writers.values()),
+        "bytes": _folder_bytes(run),
+        "note": str(run.meta.get("note") or ""),
+        "damaged": bool(run.damage),
+    }
+
+
+def status_names(status: np.ndarray) -> np.ndarray:
+    """Return the name of each status code."""
+    names = np.array([STATUS_NAMES.get(code, f"STATUS_{code}") for code in range(-1, 16)], object)
+    return names[np.clip(status, -1, 14) + 1]
+
+
+def _stored_columns(run: "Run", numbers: Sequence[int], kind: str) -> list[str]:
+    found = dict.fromkeys(STEP_NAMES)
+    for solve in numbers:
+        for segment, _ in run.places(solve, kind):
+            found |= dict.fromkeys(segment.columns)
+    return list(found)
+
+
+def _folder_bytes(run: "Run") -> int:
+    total = 0
+    for file in run.path.rglob("*"):
+        try:
+            total += file.stat().st_size if file.is_file() else 0
+        except OSError:
+            continue
+    return total
+
+
+def _whole(values: np.ndarray) -> Any:
+    """Return whole numbers of which some may be missing."""
+    import pandas as pd
+
+    values = values.astype("f8")
+    missing = ~np.isfinite(values)
+    return (
+        pd.array(np.where(missing, 0, values).astype("i8"), dtype="Int64")
+        if not missing.any()
+        else (pd.arrays.IntegerArray(np.where(missing, 0, values).astype("i8"), missing))
+    )
+
+
+def _number(value: Any) -> float:
+    return (
+        number(value) if value is not None and not isinstance(value, list | dict) else float("nan")
+    )
+
+
+def _tolerance(value: Any) -> float:
+    """Return a tolerance as one number: the smallest where instances or components differ."""
+    flat = np.array(
+        [number(item) for item in np.asarray(value, object).ravel()] if value is not None else []
+    )
+    return float(np.nanmin(flat)) if flat.size and not np.isnan(flat).all() else float("nan")
