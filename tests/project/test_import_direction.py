@@ -61,6 +61,15 @@ def module_file(name: str) -> Path | None:
     return None
 
 
+# Within the solver: solve -> adjoints -> loop -> methods, controllers, statistics.
+ABOVE = {
+    "loop.py": ("solver.solve", "solver.adjoints"),
+    "methods/*.py": ("solver.solve", "solver.adjoints", "solver.loop", "solver.controllers"),
+    "controllers/*.py": ("solver.solve", "solver.adjoints", "solver.loop", "solver.methods"),
+    "statistics/*.py": ("solver.solve", "solver.adjoints", "solver.loop"),
+}
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_imports_only_what_it_may(room: str):
     allowed = MAY_IMPORT[room] | {room} | sys.stdlib_module_names
@@ -71,6 +80,19 @@ def test_a_room_imports_only_what_it_may(room: str):
         if name.split(".")[0] not in allowed
     ]
     assert files(room), f"{room}/ has no Python file"
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("inner", ABOVE)
+def test_inner_parts_of_the_solver_do_not_import_outer_ones(inner: str):
+    found = sorted((ROOT / "solver").glob(inner))
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in found
+        for name, line in imports(parsed(path), running=True)
+        if f"{name}.".startswith(tuple(f"{outer}." for outer in ABOVE[inner]))
+    ]
+    assert found
     assert not wrong, "\n".join(wrong)
 
 
