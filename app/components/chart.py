@@ -7,6 +7,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from app import session
+
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
     "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"],
@@ -26,8 +28,8 @@ def draw(
     alt: str,
     data: Data,
     help: str | None = None,
-    select: bool = False,
-) -> list[dict[str, Any]]:
+    on_pick: Callable[[dict[str, Any]], None] | None = None,
+) -> None:
     """Draw a figure under its question, with its data as a table and CSV one click away.
 
     Args:
@@ -37,29 +39,32 @@ def draw(
         alt: what the picture shows, in one sentence, for those who cannot see it.
         data: the values drawn, or a function that makes them when they are asked for.
         help: more about the question, behind a question mark.
-        select: let points be picked by click.
-
-    Returns:
-        The picked points as plotly describes them (`x`, `y`, `customdata`), none if not `select`.
+        on_pick: called with a clicked point as plotly describes it (`x`, `y`, `customdata`), before
+            the page is drawn again; give a keyboard another way to the same.
     """
     with st.container(border=True, key=f"chart_{key}"):
         heading(question, unit, help)
-        picked: list[dict[str, Any]] = []
-        if select:
-            event: Any = st.plotly_chart(
+        if on_pick is None:
+            st.plotly_chart(figure, key=key, theme=None, config=CONFIG, alt=alt)
+        else:
+            st.plotly_chart(
                 figure,
                 key=key,
                 theme=None,
                 config=CONFIG,
                 alt=alt,
-                on_select="rerun",
+                on_select=lambda: pass_on(key, on_pick),
                 selection_mode="points",
             )
-            picked = list(event["selection"]["points"])
-        else:
-            st.plotly_chart(figure, key=key, theme=None, config=CONFIG, alt=alt)
         data_below(data, key=key, title=question)
-    return picked
+
+
+def pass_on(key: str, on_pick: Callable[[dict[str, Any]], None]) -> None:
+    """Hand the point that was clicked in a chart to whoever asked for it."""
+    event: Any = session.get(key)
+    points = list(event["selection"]["points"]) if event else []
+    if points:
+        on_pick(points[0])
 
 
 def heading(question: str, unit: str = "", help: str | None = None) -> None:

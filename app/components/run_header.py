@@ -1,0 +1,176 @@
+"""The top of every page that shows a run: which, in what state, and whether it is whole."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from app import describe, explain, run_facts, session
+from app.cached import ask
+from app.components.chart import plain
+
+if TYPE_CHECKING:
+    from inspector.run import Run
+
+STATUS: dict[str, tuple[str, str, str]] = {
+    "running": ("live, updating", ":material/sync:", "blue"),
+    "finished": ("finished", ":material/check:", "green"),
+    "failed": ("failed", ":material/error:", "red"),
+    "cancelled": ("cancelled", ":material/cancel:", "gray"),
+    "interrupted": ("interrupted", ":material/power_off:", "orange"),
+    "empty": ("empty", ":material/hourglass_empty:", "gray"),
+}
+"""Status of a run -> word, icon, colour of its badge."""
+
+EMBEDDING = """\
+from inspector import Inspector
+
+with Inspector("runs/my-run") as insp:
+    solve_ivp(f, y0, t_eval, hooks=[insp])
+"""
+TOO_LARGE = 100_000_000  # rows of a run above which only its overview is drawn
+
+
+@st.cache_resource(show_spinner=False, ttl=60.0)
+def described() -> dict[str, Any] | None:
+    """Return what there is to choose from, for titles and names; None if it is not known."""
+    return describe.load() or describe.stale()
+
+
+def opened() -> "Run":
+    """Return the run this page shows; where there is none, say what to do and stop the page."""
+    name = session.current_run()
+    run = session.open_run(name)
+    if run is None:
+        nothing_stored()
+        st.stop()
+    return run
+
+
+def nothing_stored() -> None:
+    """The designed state of a runs folder without a run."""
+    with st.container(border=True):
+        st.subheader("No run is stored yet")
+        st.write(
+            f"Runs are kept in `{session.runs_root()}`. Solve something in Live, or record "
+            "your own script with four lines:"
+        )
+        st.code(EMBEDDING, language="python")
+        st.page_link("views/live.py", label="Solve in Live", icon=":material/play_circle:")
+
+
+def summary_of(run: "Run") -> dict[str, Any]:
+    """Return the run's line in the list of runs."""
+    return ask(type(run).summary, run)
+
+
+def draw_header(run: "Run", *, live_link: bool = True) -> None:
+    """Draw title, badge, facts, and a banner for all that is not as it should be."""
+    about = summary_of(run)
+    left, right = st.columns([4, 1], vertical_alignment="bottom")
+    with left:
+        st.title(plain(run_facts.title_of(described(), run.id, about.get("problem"))), anchor=False)
+        word, icon, colour = STATUS.get(run.status, (run.status, ":material/help:", "gray"))
+        facts = [f":{colour}-badge[{icon} {word}]", f"`{run.id}`", *facts_of(about)]
+        st.markdown(" · ".join(facts))
+    if run.live and live_link:
+        right.page_link("views/live.py", label="Watch in Live", icon=":material/play_circle:")
+    note = str(about.get("note") or "")
+    if note:
+        st.caption(f":material/edit_note: {plain(note)}")
+    banners(run, about)
+
+
+def facts_of(about: dict[str, Any]) -> list[str]:
+    """Return when, how long, how much, as short texts."""
+    facts = []
+    created = about.get("created")
+    if isinstance(created, int | float) and created > 0:
+        facts.append(when(float(created)))
+    if about.get("seconds"):
+        facts.append(explain.duration(float(about["seconds"])))
+    solves, rows = about.get("solves") or 0, about.get("rows") or 0
+    facts.append(f"{explain.count(solves)} solve{'' if solves == 1 else 's'}")
+    facts.append(f"{explain.count(rows)} attempts recorded")
+    facts.append(explain.size(about.get("bytes")))
+    return facts
+
+
+def when(created: float) -> str:
+    """Return a time as people say it: today with the hour, else the date."""
+    then, now = datetime.fromtimestamp(created), datetime.now()
+    if then.date() == now.date():
+        return f"today {then:%H:%M}"
+    return f"{then:%d %b %H:%M}" if then.year == now.year else f"{then:%d %b %Y}"
+
+
+def banners(run: "Run", about: dict[str, Any]) -> None:
+    """Say what is wrong with a run, and what that means for what is shown."""
+    rows = explain.count(about.get("rows") or 0)
+    if run.status == "interrupted":
+        st.warning(
+            f"The process that recorded this run is gone without a word. Everything it had written "
+            f"is here: {rows} attempts.",
+            icon=":material/power_off:",
+        )
+    elif run.status == "failed":
+        st.error("This run was broken off by an error; see Events below.", icon=":material/error:")
+    lost = {name: number for name, number in run.lost.items() if number}
+    if lost:
+        words = {
+            "rows_dropped": "attempts were left out because the disk was too slow",
+            "rows_lost": "attempts could not be written",
+            "lines_lost": "lines could not be written",
+            "errors": "errors of the disk",
+        }
+        parts = [
+            f"{explain.count(number)} {words.get(name, name)}" for name, number in lost.items()
+        ]
+        st.warning("While recording: " + "; ".join(parts) + ".", icon=":material/hard_drive:")
+    damage = run.damage
+    if damage:
+        n = len({item.file for item in damage})
+        st.warning(
+            f"This run is damaged: {n} file{'' if n == 1 else 's'} hold something that cannot be "
+            "trusted. What is whole is shown, the rest is left out.",
+            icon=":material/broken_image:",
+        )
+        with st.expander("What is damaged"):
+            table = pd.DataFrame(
+                [(item.file, item.what) for item in damage], columns=["file", "what"]
+            )
+            st.dataframe(table.head(200), hide_index=True, key="damage")
+    if (about.get("rows") or 0) > TOO_LARGE:
+        st.info(
+            f"This run holds {rows} attempts. Pages draw one solve at a time; questions over all "
+            "solves are answered from its summary.",
+            icon=":material/database:",
+        )
+
+
+def solve_picker(run: "Run") -> int | None:
+    """Draw the picker of the solve if there is more than one; None if there is no solve yet."""
+    if run.n_solves == 0:
+        st.info(
+            "No solve has begun. The page fills as soon as the first step is recorded."
+            if run.live
+            else "This run holds no solve: nothing was recorded before it ended.",
+            icon=":material/hourglass_empty:",
+        )
+        return None
+    last = run.n_solves - 1
+    if last == 0:
+        session.drop("solve")
+        return 0
+    session.put("solve", session.int_param("solve", 0, last, 0))
+    return int(
+        st.number_input(
+            f"Solve (0 to {explain.count(last)})",
+            min_value=0,
+            max_value=last,
+            step=1,
+            help="A run holds every solve of a script, in the order they began.",
+            **session.keep("solve", "url"),
+        )
+    )

@@ -1,0 +1,156 @@
+"""Parts of the Run page about the whole run: what was logged, what happened, files to take away."""
+
+import io
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import explain, session, theme
+from app.cached import ask
+from app.components.chart import data_below, draw, heading
+from app.figures.scalars import scalars_figure
+
+if TYPE_CHECKING:
+    from inspector.run import Run
+
+MOST_NAMES = 12  # logged numbers drawn at once
+MOST_CSV_ROWS = 2_000_000
+
+
+def scalars(run: "Run") -> None:
+    """Draw every number that was logged, two in a line."""
+    logged = ask(type(run).scalars, run)
+    if logged.empty:
+        return
+    st.header("Logged numbers", anchor=False)
+    names = list(dict.fromkeys(logged["name"]))
+    shown = names
+    if len(names) > MOST_NAMES:
+        shown = st.multiselect(
+            "Names", names, default=names[:MOST_NAMES], **session.keep("scalar_names")
+        )
+    columns = st.columns(2)
+    for place, name in enumerate(shown):
+        part = logged[logged["name"] == name]
+        values = part["value"].to_numpy(dtype=np.float64)
+        finite = values[np.isfinite(values)]
+        wide = len(finite) > 1 and finite.min() > 0 and finite.max() / finite.min() > 100
+        bad = len(values) - len(finite)
+        alt = f"{name} over {len(part)} iterations"
+        alt += f", {bad} of them not finite." if bad else "."
+        with columns[place % 2]:
+            draw(
+                scalars_figure(part, theme.current(), name=str(name), log=wide),
+                key=f"scalar_{place}",
+                question=str(name),
+                unit="log scale" if wide else "",
+                alt=alt,
+                data=part,
+            )
+
+
+def events(run: "Run") -> None:
+    """List what was noted while the run was recorded."""
+    table = ask(type(run).events, run)
+    if table.empty:
+        return
+    with st.container(border=True, key="events"):
+        heading("What else happened?", f"{len(table)} event{'' if len(table) == 1 else 's'}")
+        shown = table.head(500)
+        st.dataframe(
+            shown[["time", "kind", "text"]].assign(
+                time=[
+                    datetime.fromtimestamp(float(moment)) if np.isfinite(moment) else None
+                    for moment in shown["time"].astype(float)
+                ]
+            ),
+            key="event_table",
+            hide_index=True,
+            height=min(38 + 35 * len(shown), 260),
+            column_config={
+                "time": st.column_config.DatetimeColumn("when", format="D MMM HH:mm:ss"),
+                "kind": st.column_config.TextColumn("kind", width="small"),
+                "text": st.column_config.TextColumn("what", width="large"),
+            },
+            alt="Events of the run.",
+        )
+        data_below(table, key="events_all", title="What else happened?")
+
+
+def downloads(run: "Run", solve: int | None) -> None:
+    """Offer the recorded attempts of a solve, and the counts of every row, as files."""
+    if solve is None:
+        return
+    st.header("Take it away", anchor=False)
+    with st.container(horizontal=True):
+        name = f"{run.id}-solve{solve}"
+        rows = int(ask(type(run).instances, run, solve)["n_steps"].sum())
+        button("Attempts, Parquet", parquet_of(run, solve), f"{name}.parquet", "attempts_parquet")
+        button(
+            "Attempts, CSV",
+            steps_csv(run, solve),
+            f"{name}.csv",
+            "attempts_csv",
+            disabled=rows > MOST_CSV_ROWS,
+            help="Too many attempts for a text file; take Parquet."
+            if rows > MOST_CSV_ROWS
+            else None,
+        )
+        button("Rows, CSV", rows_csv(run, solve), f"{name}-rows.csv", "rows_csv")
+    st.caption(
+        f"{explain.count(rows)} attempts of this solve. The run itself is a folder of JSON and "
+        f"Arrow files that any tool reads: `{run.path}`."
+    )
+
+
+def button(
+    label: str,
+    make: Callable[[], bytes],
+    file: str,
+    key: str,
+    *,
+    disabled: bool = False,
+    help: str | None = None,
+) -> None:
+    """Draw a download button whose file is made when it is pressed."""
+    st.download_button(
+        label,
+        make,
+        file_name=file,
+        key=key,
+        icon=":material/download:",
+        on_click="ignore",
+        disabled=disabled,
+        help=help,
+        mime="text/csv" if file.endswith("csv") else "application/vnd.apache.parquet",
+    )
+
+
+def parquet_of(run: "Run", solve: int) -> Callable[[], bytes]:
+    """Return a function that writes the attempts of a solve as Parquet."""
+
+    def make() -> bytes:
+        buffer = io.BytesIO()
+        run.steps(solve).to_parquet(buffer, index=False, compression="zstd")
+        return buffer.getvalue()
+
+    return make
+
+
+def steps_csv(run: "Run", solve: int) -> Callable[[], bytes]:
+    """Return a function that writes the attempts of a solve as CSV."""
+    return lambda: run.steps(solve).to_csv(index=False).encode()
+
+
+def rows_csv(run: "Run", solve: int) -> Callable[[], bytes]:
+    """Return a function that writes counts and status of every row of a solve as CSV."""
+
+    def make() -> bytes:
+        table: pd.DataFrame = run.instances(solve)
+        return table.to_csv(index=False).encode()
+
+    return make

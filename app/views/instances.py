@@ -1,0 +1,134 @@
+"""Instances: why is this row slow?"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import explain, run_facts, session
+from app.cached import ask
+from app.components import row_charts, row_picker, run_header
+from app.components.chart import draw, plain
+from app.controls.numbers import short
+from app.figures.instance_ranking import MOST_BARS, instance_ranking_figure
+from app.theme import current
+
+if TYPE_CHECKING:
+    from inspector.run import Run
+
+LIVE_EVERY = 2.0  # seconds between looks at a run that still grows
+
+
+def page() -> None:
+    """Draw the page; a run that still grows is looked at again every two seconds."""
+    run = run_header.opened()
+    every = LIVE_EVERY if run.live else None
+    st.fragment(body, run_every=every)(run.id, every is not None)
+
+
+def body(run_id: str, was_live: bool) -> None:
+    """Draw everything about one row as it is now."""
+    run = session.open_run(run_id)
+    if run is None:
+        st.warning("This run was deleted.", icon=":material/delete:")
+        return
+    if was_live and not run.live:
+        st.rerun()
+    run_header.draw_header(run)
+    solve = run_header.solve_picker(run)
+    if solve is None:
+        return
+    instances = ask(type(run).instances, run, solve)
+    if instances.empty or not instances["n_steps"].sum():
+        st.info(
+            "No row has taken a step yet. The page fills as soon as the first is recorded."
+            if run.live
+            else "No step of this solve was recorded.",
+            icon=":material/hourglass_top:",
+        )
+        return
+    left, right = st.columns([1, 3], gap="medium")
+    with left:
+        row = row_picker.pick(instances)
+    with right:
+        one_row(run, solve, row, instances)
+
+
+def one_row(run: "Run", solve: int, row: int, instances: pd.DataFrame) -> None:
+    """Say what dominated a row, and show it."""
+    if row not in set(instances["instance"]):
+        st.info(
+            f"Row {row} was not recorded: this run kept {len(instances)} rows of the batch.",
+            icon=":material/filter_alt:",
+        )
+        return
+    steps = ask(type(run).steps, run, solve, row)
+    start = run.settings(solve)
+    described = run_header.described()
+    problem = (run.spec or {}).get("problem")
+    names = run_facts.component_names(described, problem, int(start.get("dim") or 0))
+    labels = run.columns.get("limiter", {}).get("labels") or {}
+    sentence = explain.row_in_words(
+        row, instances, steps, labels, parameter=parameter_of(instances, row), components=names
+    )
+    with st.container(border=True, key="row_sentence"):
+        st.markdown(f"**{plain(sentence)}**")
+        against_the_batch(row, instances)
+    ranking_chart(instances, row)
+    if steps.empty:
+        st.info("This row has not taken a step.", icon=":material/hourglass_empty:")
+        return
+    row_charts.draw_all(run, solve, row, steps, instances, labels=labels, names=names)
+
+
+def parameter_of(instances: pd.DataFrame, row: int) -> str | None:
+    """Return what sets a row apart, such as `mu = 50`; None if no parameter is recorded."""
+    line = instances[instances["instance"] == row]
+    parts = [
+        f"{name} = {short(float(line[name].iloc[0]))}"
+        for name in run_facts.parameters_of(instances)
+    ]
+    return ", ".join(parts[:3]) or None
+
+
+def against_the_batch(row: int, instances: pd.DataFrame) -> None:
+    """Draw the numbers of a row, each with its ratio to the batch median."""
+    instances = instances.assign(refused=1 - instances["accept_share"].astype(float))
+    cells: list[tuple[str, str, Any]] = [
+        ("Attempts", "n_steps", explain.count),
+        ("Refused", "refused", explain.percent),
+        ("Median step", "dt_median", short),
+        ("Smallest step", "dt_min", short),
+        ("Largest error ratio", "max_error_ratio", short),
+    ]
+    for column, (name, key, show) in zip(st.columns(len(cells)), cells, strict=True):
+        own, ratio = explain.against_median(instances, row, key)
+        beside = f"{explain.times(ratio)} the median" if np.isfinite(ratio) else None
+        column.metric(
+            name,
+            show(own) if np.isfinite(own) else explain.NOTHING,
+            delta=beside if len(instances) > 1 else None,
+            delta_color="off",
+            delta_arrow="off",
+        )
+
+
+def ranking_chart(instances: pd.DataFrame, row: int) -> None:
+    """Draw what every row cost; a click picks one."""
+    if len(instances) < 3:
+        return
+    few = len(instances) <= MOST_BARS
+    draw(
+        instance_ranking_figure(instances, current(), selected=row),
+        key="ranking_chart",
+        question="Is this row unusual?",
+        unit="attempts of every row, most first",
+        alt=f"Attempts of {len(instances)} rows, most first; row {row} is marked.",
+        data=instances,
+        help="Click a bar to look into that row." if few else "Click the curve to pick a row.",
+        on_pick=lambda point: row_picker.go(int(np.ravel(point["customdata"])[0])),
+    )
+
+
+page()

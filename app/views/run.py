@@ -1,0 +1,153 @@
+"""Run: what happened in this solve, which rows failed, and what limited the steps?"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import explain, session, theme
+from app.cached import ask
+from app.components import run_header, run_overview, run_records
+from app.components.chart import draw
+from app.figures.active_rows import active_rows_figure
+from app.figures.counts_histogram import counts_histogram_figure
+from app.figures.dt_quantiles import dt_quantiles_figure
+from app.figures.limiter import limiter_shares_figure
+from app.figures.solve_costs import solve_costs_figure
+
+if TYPE_CHECKING:
+    from inspector.run import Run
+
+LIVE_EVERY = 2.0  # seconds between looks at a run that still grows
+
+
+def page() -> None:
+    """Draw the page; a run that still grows is looked at again every two seconds."""
+    run = run_header.opened()
+    every = LIVE_EVERY if run.live else None
+    st.fragment(body, run_every=every)(run.id, every is not None)
+
+
+def body(run_id: str, was_live: bool) -> None:
+    """Draw everything about a run as it is now."""
+    run = session.open_run(run_id)
+    if run is None:
+        st.warning("This run was deleted.", icon=":material/delete:")
+        return
+    if was_live and not run.live:
+        st.rerun()
+    run_header.draw_header(run)
+    if run.n_solves > 1:
+        all_solves(run)
+    solve = run_header.solve_picker(run)
+    if solve is not None:
+        one_solve(run, solve)
+    run_records.scalars(run)
+    run_records.events(run)
+    run_records.downloads(run, solve)
+
+
+def all_solves(run: "Run") -> None:
+    """Draw the cost of every solve; a click picks one."""
+    table = ask(type(run).solve_table, run)
+    failed = int((table["n_failed"].fillna(0) > 0).sum())
+    shown = session.int_param("solve", 0, run.n_solves - 1, 0)
+    draw(
+        solve_costs_figure(table, theme.current(), selected=shown),
+        key="solve_costs",
+        question="Did solving get harder?",
+        unit="attempts of each solve",
+        alt=f"Attempts of {len(table)} solves, {failed} of them with failed rows.",
+        data=table,
+        help="Click a point to look into that solve.",
+        on_pick=lambda point: session.put("solve", int(point["x"])),
+    )
+
+
+def one_solve(run: "Run", solve: int) -> None:
+    """Draw one solve: tiles, raster, how steps spread, what limited them, which rows failed."""
+    from inspector import queries
+
+    instances = ask(type(run).instances, run, solve)
+    run_overview.settings(run, solve)
+    run_overview.tiles(ask(queries.tiles, run, solve), instances)
+    if instances.empty:
+        st.info(
+            "The solve has begun; its first step is not recorded yet.",
+            icon=":material/hourglass_top:",
+        )
+        return
+    run_overview.failed_rows(run, solve)
+    picked = run_overview.raster_of(run, solve)
+    colours = theme.current()
+    quantiles = ask(queries.dt_quantiles, run, solve)
+    left, right = st.columns(2)
+    with left:
+        draw(
+            dt_quantiles_figure(quantiles, colours),
+            key="dt_quantiles",
+            question="How large were the steps?",
+            unit="|dt| of the rows still solving, time",
+            alt=quantiles_alt(quantiles),
+            data=quantiles,
+        )
+    with right:
+        batch = len(instances)
+        active = quantiles[["attempt", "active"]] if len(quantiles) else quantiles
+        draw(
+            active_rows_figure(active, colours, batch=batch),
+            key="active_rows",
+            question="How many rows were still solving?",
+            unit="rows",
+            alt=f"Rows solving at each attempt, of {batch}.",
+            data=active,
+            help="Rows that are finished are evaluated along with the others: that is the waste.",
+        )
+    with left:
+        shares = ask(queries.limiter_shares, run, solve)
+        draw(
+            limiter_shares_figure(shares, colours),
+            key="limiter_shares",
+            question="What limited the steps?",
+            unit="% of the rows still solving",
+            alt=limiter_alt(shares),
+            data=shares,
+        )
+    with right:
+        draw(
+            counts_histogram_figure(instances, colours),
+            key="counts",
+            question="How evenly was the work spread?",
+            unit="attempts of a row",
+            alt=f"Histogram of the attempts of {batch} rows.",
+            data=instances,
+        )
+    run_overview.trajectories(run, solve, picked, instances)
+
+
+def quantiles_alt(quantiles: pd.DataFrame) -> str:
+    """Say in one sentence what the ribbon of step sizes shows."""
+    if quantiles.empty:
+        return "No step is recorded yet."
+    low, high = float(quantiles["q05"].min()), float(quantiles["q95"].max())
+    middle = float(np.nanmedian(quantiles["q50"].to_numpy(dtype=np.float64)))
+    return f"Step sizes from {low:.2g} to {high:.2g}, median {middle:.2g}."
+
+
+def limiter_alt(shares: pd.DataFrame) -> str:
+    """Say in one sentence what limited the steps of the batch."""
+    causes: Any = (
+        shares.drop(columns="attempt", errors="ignore").mean().sort_values(ascending=False)
+    )
+    causes = causes[causes > 0]
+    if not len(causes):
+        return "What limited the steps was not recorded."
+    said = [
+        f"{explain.LIMITS.get(str(name), str(name))} {explain.percent(float(share))}"
+        for name, share in causes.items()
+    ]
+    return "Steps were limited by " + ", ".join(said) + "."
+
+
+page()
