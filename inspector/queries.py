@@ -306,7 +306,7 @@ def _limiter_shares(run: "Run", solve: int, bins: int) -> "pd.DataFrame":
     there = total > 0
     frame = pd.DataFrame({"attempt": ((edges[:-1] + edges[1:] - 1) / 2)[there]})
     for code, label in sorted(labels.items()):
-        if 0 <= code and counts[:, code].any():
+        if code >= 0 and counts[:, code].any():
             frame[label] = counts[there, code] / total[there]
     return frame
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from inspector import tables
 from inspector.schema import SCHEMA_VERSION, STATE_NAMES, STEP_NAMES
 from inspector.store.files import read_json

@@ -65,6 +65,9 @@ class Column:
         dtype: numpy type code: `i4`, `f8`, `f4`, `u1`, `i2`.
         unit, help: shown beside every chart.
         labels: code -> word, where the value is a code.
+        title: what a chart calls it.
+        signed: whether 0 is the neutral middle of its scale.
+        log: whether it is best seen on a logarithmic scale.
     """
 
     name: str
@@ -72,10 +75,21 @@ class Column:
     unit: str
     help: str
     labels: dict[int, str] = field(default_factory=dict)
+    title: str = ""
+    signed: bool = False
+    log: bool = False
 
     def describe(self) -> dict[str, Any]:
-        """Return the JSON form: `unit, help, labels, dtype`."""
-        return {"unit": self.unit, "help": self.help, "labels": self.labels, "dtype": self.dtype}
+        """Return the JSON form: all fields but the name."""
+        return {
+            "title": self.title or self.name,
+            "unit": self.unit,
+            "help": self.help,
+            "labels": self.labels,
+            "dtype": self.dtype,
+            "signed": self.signed,
+            "log": self.log,
+        }
 
 
 ID_COLUMNS = (
@@ -86,7 +100,9 @@ ID_COLUMNS = (
 STEP_COLUMNS = (
     *ID_COLUMNS,
     Column("t", "f8", "time", "where the attempt began"),
-    Column("dt", "f8", "time", "signed size of the step that was tried"),
+    Column(
+        "dt", "f8", "time", "signed size of the step that was tried", title="Step size", log=True
+    ),
     Column("error_ratio", "f4", "error / tolerance", "estimated error; at most 1 is accepted"),
     Column("accepted", "u1", "", "1 where the step was taken", {0: "refused", 1: "accepted"}),
 )
@@ -111,10 +127,6 @@ COUNTS = ("n_steps", "n_accepted", "n_rejected", "n_f_evals")
 def column_from_json(name: str, about: dict[str, Any]) -> Column:
     """Rebuild a column from `Column.describe`; codes are whole numbers again."""
     labels = {int(code): str(word) for code, word in (about.get("labels") or {}).items()}
-    return Column(
-        name,
-        str(about.get("dtype", "f4")),
-        str(about.get("unit", "")),
-        str(about.get("help", "")),
-        labels,
-    )
+    unit, help, title = (str(about.get(key, "")) for key in ("unit", "help", "title"))
+    signed, log = (about.get(key) is True for key in ("signed", "log"))
+    return Column(name, str(about.get("dtype", "f4")), unit, help, labels, title, signed, log)

@@ -36,8 +36,15 @@ Status = Literal["finished", "failed", "cancelled", "interrupted"]
 class Block(Protocol):
     """Rows on their way to the disk; turned into numpy by the writer's thread."""
 
-    attempts: tuple[int, int]  # half-open range
-    rows: int  # the most it can have, known without a look at the data
+    @property
+    def attempts(self) -> tuple[int, int]:
+        """Half-open range of attempts."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """The most rows it can have, known without a look at the data."""
+        ...
 
     def columns(self) -> tuple[Mapping[str, np.ndarray], bool]:
         """Return name -> `(rows,)` for all but `solve`, and whether no recorded instance is missing."""
@@ -184,9 +191,10 @@ class RunWriter:
         """
         if self.closed:
             return
+        now = time.time()
         with self._lock:
             self._hand_over()
-            self._submit(lambda: self._on_end(solve, time.time(), end, rows))
+            self._submit(lambda: self._on_end(solve, now, end, rows))
         self._warn()
 
     def scalars(self, iteration: int, values: Mapping[str, float | Callable[[], float]]) -> None:
@@ -221,6 +229,14 @@ class RunWriter:
         record = {"time": time.time(), "kind": kind, "text": text, "writer": self.token, **data}
         with self._lock:
             self._submit(lambda: self._line("events", record))
+        self._warn()
+
+    def set_parameters(self, parameters: Mapping[str, Any]) -> None:
+        """Add to the `parameters` of the run: name -> one number for each instance."""
+        if self.closed:
+            return
+        with self._lock:
+            self._submit(lambda: self._on_parameters(parameters))
         self._warn()
 
     def flush(self, timeout: float = CLOSE_SECONDS) -> bool:
@@ -395,6 +411,13 @@ class RunWriter:
         except BaseException:
             self.counts["lines_lost"] += len(records)
             raise
+
+    def _on_parameters(self, parameters: Mapping[str, Any]) -> None:
+        file = self.path / "run.json"
+        record, damage = read_json(file)
+        if damage is None:
+            known = record.get("parameters") or {}
+            write_json(file, record | {"parameters": {**known, **parameters}})
 
     def _on_start(
         self,

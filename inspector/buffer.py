@@ -1,0 +1,148 @@
+"""From tensors of a solve to columns on the host, without a wait in the solver's thread."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from inspector.schema import STEP_COLUMNS, Column
+
+_STEP_DTYPES = {column.name: column.dtype for column in STEP_COLUMNS}
+
+
+class Copy:
+    """Tensors on their way to the host.
+
+    What is on the host already is taken as it is. From a CUDA device the copy is queued behind the work
+    under way, and only `arrays` waits for it.
+
+    Args:
+        tensors: detached and never written to again.
+    """
+
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        self._event: Any = None
+        self._tensors = dict(tensors)
+        devices = {tensor.device for tensor in tensors.values() if tensor.device.type != "cpu"}
+        for device in devices:
+            wait = device.type != "cuda"
+            for name, tensor in self._tensors.items():
+                if tensor.device == device:
+                    self._tensors[name] = tensor.to("cpu", non_blocking=not wait)
+            if not wait:
+                self._event = torch.cuda.Event()
+                self._event.record(torch.cuda.current_stream(device))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the tensors as numpy, once they have arrived."""
+        if self._event is not None:
+            self._event.synchronize()
+        return {name: to_numpy(tensor) for name, tensor in self._tensors.items()}
+
+
+class StepRows:
+    """The rows of one StepBlock, as a writer takes them.
+
+    Args:
+        first: number of the first attempt.
+        grids: `t, dt, error_ratio, accepted, running` and the statistics, `(n, B)` each.
+        statistics: columns among the grids besides those all steps have.
+        instances: those to keep, ascending; None for all.
+    """
+
+    def __init__(
+        self,
+        first: int,
+        grids: Mapping[str, Tensor],
+        statistics: tuple[Column, ...],
+        instances: np.ndarray | None,
+    ) -> None:
+        attempts, batch = grids["running"].shape
+        self.attempts = (first, first + attempts)
+        self.rows = attempts * (batch if instances is None else len(instances))
+        self._copy = Copy(grids)
+        self._statistics = statistics
+        self._instances = instances
+
+    def columns(self) -> tuple[dict[str, np.ndarray], bool]:
+        """Return name -> `(rows,)` and whether every kept instance was running in every attempt."""
+        grids = self._copy.arrays()
+        if self._instances is not None:
+            grids = {name: grid[:, self._instances] for name, grid in grids.items()}
+        running = grids.pop("running")
+        attempts, kept = running.shape
+        first, full = self.attempts[0], bool(running.all())
+        dtypes = _STEP_DTYPES | {column.name: column.dtype for column in self._statistics}
+        columns: dict[str, np.ndarray] = {}
+        for name, grid in grids.items():
+            columns[name] = as_dtype(grid.reshape(-1) if full else grid[running], dtypes[name])
+        if full:
+            columns["attempt"], position = _full_ids(first, attempts, kept)
+        else:
+            attempt, position = np.nonzero(running)
+            columns["attempt"] = (attempt + first).astype("i4")
+        instance = position if self._instances is None else self._instances[position]
+        columns["instance"] = instance.astype("i4", copy=False)
+        return columns, full
+
+
+class StateRows:
+    """Accepted states of a few instances, as a writer takes them.
+
+    Args:
+        first: number of the first attempt; -1 for the initial state.
+        keep: `(n, R)` bool, whether a step was accepted.
+        t: `(n, R)` time of each state.
+        y: `(n, R, D)`.
+        instances: `(R,)`.
+    """
+
+    def __init__(
+        self, first: int, keep: Tensor, t: Tensor, y: Tensor, instances: np.ndarray
+    ) -> None:
+        self.attempts = (first, first + len(keep))
+        self.rows = keep.numel()
+        flat = torch.view_as_real(y).flatten(-2) if y.is_complex() else y
+        self._copy = Copy({"keep": keep, "t": t, "y": flat})
+        self._instances = instances
+
+    def columns(self) -> tuple[dict[str, np.ndarray], bool]:
+        """Return name -> `(rows,)`, `y` as `(rows, D)`; states are never taken as complete."""
+        grids = self._copy.arrays()
+        attempt, position = np.nonzero(grids["keep"])
+        y = grids["y"][attempt, position]
+        return {
+            "attempt": (attempt + self.attempts[0]).astype("i4"),
+            "instance": self._instances[position].astype("i4"),
+            "t": grids["t"][attempt, position].astype("f8"),
+            "y": y if y.dtype.itemsize in (4, 8) else y.astype("f4"),
+        }, False
+
+
+def to_numpy(tensor: Tensor) -> np.ndarray:
+    """Return a tensor as numpy, sharing its memory if it is on the host and numpy knows its type."""
+    tensor = tensor.detach().cpu()
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
+def as_dtype(values: np.ndarray, dtype: str) -> np.ndarray:
+    """Convert to a column's type; a NaN becomes the smallest whole number there is."""
+    if values.dtype.kind == "f" and dtype[0] in "iu":
+        values = np.where(np.isfinite(values), values, np.iinfo(dtype).min)
+    with np.errstate(over="ignore"):  # beyond float32 is infinite
+        return values.astype(dtype, copy=False)
+
+
+@lru_cache(maxsize=8)
+def _positions(attempts: int, kept: int) -> tuple[np.ndarray, np.ndarray]:
+    attempt, position = np.indices((attempts, kept), "i4")
+    return attempt.reshape(-1), position.reshape(-1)
+
+
+def _full_ids(first: int, attempts: int, kept: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the attempt and the position of each element of a full `(attempts, kept)` grid."""
+    attempt, position = _positions(attempts, kept)
+    return attempt + np.int32(first), position
