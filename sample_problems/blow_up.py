@@ -29,7 +29,7 @@ class BlowUp(SampleProblem):
         "parameter": "start_value", "low": 0.2, "high": 1.8, "scale": "linear",
     }  # fmt: skip
     presets: ClassVar[tuple[Mapping[str, Any], ...]] = (
-        presets.PID, presets.INTEGRAL, presets.SMOOTH, presets.LOCKSTEP,
+        presets.PID, presets.INTEGRAL, presets.SMOOTH, presets.JOINT,
     )  # fmt: skip
 
     start_value: Annotated[float, Bounds(-5.0, 5.0), Help("y at the start; fails at t = 1/y")] = 0.5

@@ -36,7 +36,7 @@ class Brusselator1D(SampleProblem):
         "parameter": "alpha", "low": 0.002, "high": 0.1, "scale": "log",
     }  # fmt: skip
     presets: ClassVar[tuple[Mapping[str, Any], ...]] = (
-        presets.PID, presets.INTEGRAL, presets.STABILISED, presets.LOCKSTEP,
+        presets.PID, presets.INTEGRAL, presets.STABILISED, presets.JOINT,
     )  # fmt: skip
 
     alpha: Annotated[float, Bounds(0.0, 1.0), Help("diffusion")] = 0.02

@@ -61,9 +61,12 @@ class Discontinuous(SampleProblem):
         count = int((2 * self.t1 / period).max().ceil())
         number = torch.arange(1, count + 1, dtype=torch.float64, device=period.device)
         times = number * period / 2
-        # One rounding off, the field at a switching time would still be that before it.
-        late = halves_passed(times, period) < number
-        times = torch.where(late, times.nextafter(torch.full_like(times, torch.inf)), times)
+        # To the last bit the first time that the field counts as behind the switch.
+        up = times.nextafter(torch.full_like(times, torch.inf))
+        times = torch.where(halves_passed(times, period) < number, up, times)
+        for _ in range(3):
+            down = times.nextafter(torch.zeros_like(times))
+            times = torch.where(halves_passed(down, period) < number, times, down)
         return torch.where(times < self.t1, times, torch.nan)
 
     def jumps(self, p: Parameters) -> Tensor | None:

@@ -19,7 +19,7 @@ class Flame(SampleProblem):
 
     name: ClassVar[str] = "flame"
     title: ClassVar[str] = "Flame: a spark that catches, then burns steadily"
-    question: ClassVar[str] = "Why are so many steps refused once nothing moves any more?"
+    question: ClassVar[str] = "Why do steps stay small once nothing moves any more?"
     latex: ClassVar[str] = r"\dot r = r^2 - r^3, \quad r(0) = \delta"
     source: ClassVar[str] = (
         "O'Malley (1991), Singular Perturbation Methods; Shampine & Moler (2003)"

@@ -34,7 +34,7 @@ class Heat1D(SampleProblem):
         "parameter": "diffusivity", "low": 0.01, "high": 1.0, "scale": "log",
     }  # fmt: skip
     presets: ClassVar[tuple[Mapping[str, Any], ...]] = (
-        presets.INTEGRAL, presets.STABILISED, presets.PID, presets.LOCKSTEP,
+        presets.INTEGRAL, presets.STABILISED, presets.PID, presets.JOINT,
     )  # fmt: skip
 
     diffusivity: Annotated[float, Bounds(0.0, 2.0), Help("how fast warmth spreads")] = 0.2

@@ -45,7 +45,7 @@ class Pleiades(SampleProblem):
     rtol: ClassVar[float] = 1e-6
     atol: ClassVar[float] = 1e-8
     presets: ClassVar[tuple[Mapping[str, Any], ...]] = (
-        presets.PID, presets.INTEGRAL, presets.TIGHT, presets.LOCKSTEP,
+        presets.PID, presets.INTEGRAL, presets.TIGHT, presets.JOINT,
     )  # fmt: skip
 
     gravity: Annotated[float, Bounds(0.0, 3.0), Help("constant of gravity G")] = 1.0

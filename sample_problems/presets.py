@@ -21,6 +21,6 @@ STABILISED = preset(
     "PI.4.2: calm at the stability limit",
     controller={"name": "digital_filter", "filter": "pi.4.2"},
 )
-LOCKSTEP = preset("lockstep", "One step size for the whole batch", stepping="lockstep")
+JOINT = preset("joint", "One step size for the whole batch", stepping="joint")
 TIGHT = preset("tight", "High order at a tight tolerance", method="dopri8", rtol=1e-9, atol=1e-12)
 LOW_ORDER = preset("low_order", "Low order: many small steps", method="bosh3")

@@ -27,14 +27,14 @@ class Robertson(SampleProblem):
     source: ClassVar[str] = "Robertson (1966); Hairer & Wanner II (2nd ed.), eq. IV.1.4"
     components: ClassVar[tuple[str, ...]] = ("a", "b", "c")
     phase: ClassVar[tuple[int, int] | None] = (0, 2)
-    t1: ClassVar[float] = 0.5
+    t1: ClassVar[float] = 2.0
     batch: ClassVar[int] = 24
     spread: ClassVar[Mapping[str, Any]] = {
         "parameter": "k3", "low": 1e4, "high": 3e7, "scale": "log",
     }  # fmt: skip
     atol: ClassVar[float] = 1e-8
     presets: ClassVar[tuple[Mapping[str, Any], ...]] = (
-        presets.INTEGRAL, presets.STABILISED, presets.LOW_ORDER, presets.LOCKSTEP,
+        presets.INTEGRAL, presets.STABILISED, presets.LOW_ORDER, presets.JOINT,
     )  # fmt: skip
 
     k1: Annotated[float, Bounds(0.0, 1.0), Help("slow reaction")] = 0.04

@@ -29,7 +29,7 @@ class VanDerPol(SampleProblem):
         "parameter": "mu", "low": 0.5, "high": 50.0, "scale": "log",
     }  # fmt: skip
     presets: ClassVar[tuple[Mapping[str, Any], ...]] = (
-        presets.PID, presets.INTEGRAL, presets.STABILISED, presets.LOCKSTEP,
+        presets.PID, presets.INTEGRAL, presets.STABILISED, presets.JOINT,
     )  # fmt: skip
 
     mu: Annotated[float, Bounds(0.0, 1000.0, scale="linear"), Help("strength of the friction")] = (
