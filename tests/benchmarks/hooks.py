@@ -8,6 +8,7 @@ Goals at B = 256: at most 1.05 with every statistic recorded, 1.00 (that is: noi
 import argparse
 import statistics
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -48,6 +49,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     options = parser.parse_args()
     torch.set_default_dtype(getattr(torch, options.dtype))
     solve = make_solve(options.batch)
@@ -71,7 +73,8 @@ def main() -> None:
             "Inspector, steps only": lambda: solve([basic]),
             "Inspector, all statistics": lambda: solve([everything]),
         }
-        seconds = interleave(contestants, options.rounds, warmup=2)
+        clock = time.process_time if options.clock == "cpu" else time.perf_counter
+        seconds = interleave(contestants, options.rounds, warmup=2, clock=clock)
     base = seconds["no hook"]
     rows = []
     for name, values in seconds.items():
@@ -80,7 +83,7 @@ def main() -> None:
         rows.append(
             [name, f"{1e3 * median:.2f}", f"{median_ratio(values, base):.3f}", f"{extra:+.1f}"]
         )
-    print_table(("hooks", "ms", "ratio", "us/attempt more"), rows)
+    print_table(("hooks", f"{options.clock} ms", "ratio", "us/attempt more"), rows)
     print(f"medians of {options.rounds} interleaved rounds; ratio is the median of their ratios")
 
 
