@@ -120,15 +120,14 @@ def describe() -> dict[str, Any]:
     from sample_problems import catalogue as problems
     from solver import catalogue
 
-    found = dict(problems.problems())
     own = user_problem()
+    described = [cls.describe() for cls in problems.problems().values()]
     if own:
-        cls = problems.load(own)
-        found[cls.name] = cls
+        described.insert(0, problems.load(own).describe() | {"spec_name": own})
     return {
         "version": VERSION,
         "sources": source_hash(own),
-        "problems": [cls.describe() for cls in found.values()],
+        "problems": described,
         "methods": [describe_method(cls) for cls in catalogue.methods().values()],
         "controllers": [describe_controller(cls) for cls in catalogue.controllers().values()],
         "statistics": [

@@ -1,11 +1,13 @@
 """What all pages share: their list, the run picker, style."""
 
+import atexit
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from app import session
+from app import describe, session
+from app.workers import Workers
 
 HERE = Path(__file__).resolve().parent
 VIEWS = (
@@ -19,11 +21,13 @@ STYLE = """
 <style>
 .stMainBlockContainer { padding-top: 3.6rem; padding-bottom: 2rem; max-width: 1720px; }
 [data-testid="stSidebarUserContent"] { padding-top: 0.4rem; padding-bottom: 2rem; }
+[data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: 0.55rem; }
+[data-testid="stSidebarUserContent"] label { min-height: 1.3rem; }
 [data-testid="stSidebarHeader"] { height: 2.6rem; margin-bottom: 0; }
 .stMain h1 { font-size: 1.55rem; padding: 0 0 0.1rem 0; }
 .stMain h2 { font-size: 1.15rem; padding: 0.4rem 0 0.1rem 0; }
 .stMain h3 { font-size: 1rem; padding: 0.35rem 0 0 0; font-weight: 600; }
-[data-testid="stMetric"] { padding: 0.45rem 0.8rem; }
+[data-testid="stMetric"] { padding: 0.5rem 0.9rem 0.4rem; }
 [data-testid="stMetricValue"] { font-variant-numeric: tabular-nums; }
 @media (prefers-reduced-motion: reduce) { * { animation: none !important; transition: none !important; } }
 </style>
@@ -63,3 +67,47 @@ def run_picker() -> None:
         help="Every page shows this run; the address bar links to it.",
         **session.keep("run", "url"),
     )
+
+
+@st.cache_resource(show_spinner=False)
+def _workers(root: str) -> Workers:
+    registry = Workers(Path(root), alive=tab_connected)
+    if not session.read_only():
+        registry.warm()
+    atexit.register(registry.close)
+    return registry
+
+
+def workers() -> Workers:
+    """Return the worker processes of this server, shared by all tabs."""
+    return _workers(str(session.runs_root()))
+
+
+def tab_connected(viewer: str) -> bool:
+    """Whether a browser tab's session is connected to this server."""
+    from streamlit import runtime
+
+    return runtime.exists() and runtime.get_instance().is_active_session(viewer)
+
+
+@st.cache_resource(show_spinner=False)
+def _described(key: str) -> dict[str, Any]:
+    return describe.load() or describe.refresh()
+
+
+def described() -> dict[str, Any] | None:
+    """Return what there is to choose from; shows a skeleton while it is read, None if that failed."""
+    key = describe.source_hash(describe.user_problem())
+    waiting = st.empty()
+    if describe.load() is None:
+        with waiting.container():
+            st.caption("Reading problems, methods and controllers…")
+            st.skeleton(height=420)
+    try:
+        found = _described(key)
+    except describe.DescribeFailed as error:
+        waiting.error("The problems could not be read. What the process said last:")
+        st.code(str(error)[-2000:], language=None)
+        return describe.stale()
+    waiting.empty()
+    return found

@@ -4,8 +4,10 @@ A view can be linked: what decides its picture sits in the URL under the keys be
 same key with `bind="query-params"`, so that a link restores them; the rest persists with the session.
 """
 
+import json
 import os
-import re
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,11 +18,13 @@ if TYPE_CHECKING:
 
     from inspector.run import Run
 
+OPEN_RUNS = 4  # kept open in one tab
+EXAMPLE = "example"
+EXAMPLE_PATH = Path(__file__).resolve().parent / EXAMPLE
+
 LINKED = ("run", "solve", "inst", "x0", "x1", "metric", "order", "cmp")
 """What makes a view: run id, solve number, instance (row), first and last attempt shown, raster value,
 row order, run compared with."""
-
-RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 Keep = Literal["url", "session"]
 
@@ -68,6 +72,31 @@ def param(name: str, fallback: str | None = None) -> str | None:
     return st.query_params.get(name, fallback)
 
 
+def put_param(name: str, value: str | None) -> None:
+    """Set or remove a query parameter that no widget on this page is bound to."""
+    if value is None:
+        st.query_params.pop(name, None)
+    elif st.query_params.get(name) != value:
+        st.query_params[name] = value
+
+
+def numbers(key: str) -> list[float]:
+    """Return the numbers a widget holds, or is about to get from the query string."""
+    held = st.session_state.get(key)
+    texts = st.query_params.get_all(key) if held is None else held
+    found = []
+    for text in texts if isinstance(texts, list | tuple) else [texts]:
+        with suppress(TypeError, ValueError):
+            found.append(float(text))
+    return found
+
+
+def check(key: str, allowed: Callable[[Any], bool], start: Any) -> None:
+    """Put `start` in the place of a held value that is not allowed."""
+    if key in st.session_state and not allowed(st.session_state[key]):
+        st.session_state[key] = start
+
+
 def int_param(name: str, low: int, high: int, fallback: int) -> int:
     """Return a whole number from the session or the query string, moved into `[low, high]`."""
     value = st.session_state.get(name, st.query_params.get(name))
@@ -76,11 +105,6 @@ def int_param(name: str, low: int, high: int, fallback: int) -> int:
     except (TypeError, ValueError):
         number = fallback
     return max(low, min(high, number))
-
-
-def run_id_ok(run_id: str | None) -> bool:
-    """Whether a text may name a run: letters, digits, `_` and `-`, at most 64 of them."""
-    return bool(run_id and RUN_ID.fullmatch(run_id))
 
 
 def session_id() -> str:
@@ -102,41 +126,46 @@ def read_only() -> bool:
 
 
 def run_path(run_id: str | None) -> Path | None:
-    """Return the folder of a run; None for an id that is not allowed or not in the runs folder."""
-    if not run_id_ok(run_id):
+    """Return the folder of a run; None for a name that leads elsewhere or is not there."""
+    from inspector import run_path as inside
+
+    if not run_id:
         return None
-    root = runs_root()
-    path = root / str(run_id)
+    try:
+        path = inside(runs_root(), run_id)
+    except ValueError:
+        return None
     if run_id == EXAMPLE and not path.exists():
         return EXAMPLE_PATH if EXAMPLE_PATH.is_dir() else None
-    inside = path.is_dir() and path.resolve().is_relative_to(root.resolve())
-    return path if inside else None
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _open(path: str, _made: float) -> "Run":
-    from inspector import open_run
-
-    return open_run(path)
+    return path if path.is_dir() else None
 
 
 def open_run(run_id: str | None) -> "Run | None":
-    """Open a run once for all viewers and read what is new in it; None if there is no such run."""
+    """Open a run, or look for what is new in it; None if there is no such run, or nothing in it yet."""
+    from inspector import open_run as opened
+
     path = run_path(run_id)
     if path is None:
         return None
-    run = _open(str(path), path.stat().st_ino)
-    run.refresh()
+    held: dict[str, Run] = default("_open_runs", {})
+    key = f"{path}:{path.stat().st_ino}"
+    run = held.pop(key, None)
+    try:
+        if run is None:
+            run = opened(path)
+        else:
+            run.refresh()
+    except FileNotFoundError:
+        return None
+    held[key] = run  # last used stands last
+    for old in list(held)[:-OPEN_RUNS]:
+        del held[old]
     return run
 
 
 def list_runs() -> "pd.DataFrame":
     """List the runs folder, newest first (columns as `inspector.list_runs`)."""
     return _listed(str(runs_root()))
-
-
-EXAMPLE = "example"
-EXAMPLE_PATH = Path(__file__).resolve().parent / EXAMPLE
 
 
 @st.cache_data(ttl=1.0, show_spinner=False)
@@ -146,9 +175,33 @@ def _listed(root: str) -> "pd.DataFrame":
     return listed(root)
 
 
-def run_ids() -> list[str]:
-    """Return the ids of all runs, newest first; the recorded example stands last."""
-    ids = [str(run) for run in list_runs()["run"]]
+@st.cache_resource(show_spinner=False)
+def _created() -> dict[str, float]:
+    """When a run was created, by folder: it never changes."""
+    return {}
+
+
+def run_ids(most: int = 500) -> list[str]:
+    """Return the ids of the newest runs, newest first; the recorded example stands last."""
+    from inspector import is_run
+
+    root, known = runs_root(), _created()
+    try:
+        folders = [Path(entry.path) for entry in os.scandir(root) if entry.is_dir()]
+    except OSError:
+        folders = []
+    found = []
+    for folder in folders:
+        if str(folder) not in known:
+            if not is_run(folder):
+                continue
+            try:
+                meta = json.loads((folder / "run.json").read_text("utf-8"))
+                known[str(folder)] = float(meta["created"])
+            except (OSError, ValueError, KeyError, TypeError):
+                known[str(folder)] = folder.stat().st_ctime
+        found.append((known[str(folder)], folder.name))
+    ids = [name for _, name in sorted(found, reverse=True)[:most]]
     if EXAMPLE not in ids and EXAMPLE_PATH.is_dir():
         ids.append(EXAMPLE)
     return ids

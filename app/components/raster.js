@@ -23,7 +23,7 @@ export default function (component) {
 
   state.draw = () => {
     const width = canvas.parentElement.clientWidth;
-    if (!width || !state.head) return;
+    if (!width || !state.head.cols || !state.head.n_rows) return;
     const theme = themeOf(canvas, head.palettes), H = head.height, plotW = width - left - right;
     const plotH = H - legend - axis - (stripH ? stripH + gap : 0), x0 = left, y0 = legend;
     const g = fit(canvas, width, H), total = Math.max(head.x_max, 1), px = (a) => x0 + (a / total) * plotW;

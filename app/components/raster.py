@@ -1,6 +1,6 @@
 """Rows x attempts as coloured cells on a canvas that changes in place; picked by click or keyboard."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,7 @@ def raster(
     x_max: int | None = None,
     height: int = 360,
     alt: str = "",
+    on_pick: Callable[[], None] = lambda: None,
 ) -> Pick | None:
     """Draw the raster and return the cell picked since the last run of the script.
 
@@ -72,13 +73,15 @@ def raster(
         x_max: right end of the attempt axis; the last edge if None.
         height: px, legend and axes included.
         alt: what the picture shows, for those who cannot see it.
+        on_pick: called before the script runs again with a pick; it finds it in the session state under
+            `key` as `["pick"]` (`row`, `col`, `instance`, `attempt`).
     """
     data = encode(
         values, rows=rows, edges=edges, refused=refused, label=label, unit=unit, log=log, scale=scale,
         low=low, high=high, categories=categories, picked=picked, active=active, ghost=ghost,
         x_max=x_max, height=height, alt=alt,
     )  # fmt: skip
-    result = _component()(data=data, key=key, on_pick_change=lambda: None, height="content")
+    result = _component()(data=data, key=key, on_pick_change=on_pick, height="content")
     event = getattr(result, "pick", None)
     if not event:
         return None

@@ -66,10 +66,7 @@ def draw(setting: Mapping[str, Any], key: str, *, disabled: bool = False) -> Any
     """
     kind = setting["type"]
     start = cast(setting, setting["default"])
-    held = session.default(key, start)
-    if not allowed(setting, held):
-        session.put(key, start)
-        held = start
+    session.check(key, lambda value: allowed(setting, value), start)
     shared: dict[str, Any] = {
         "label": label_of(setting),
         "help": setting.get("help") or None,
@@ -78,29 +75,25 @@ def draw(setting: Mapping[str, Any], key: str, *, disabled: bool = False) -> Any
     }
     low, high = setting.get("low"), setting.get("high")
     if kind == "bool":
-        return st.toggle(**shared)
+        return st.toggle(value=bool(start), **shared)
     if kind == "choice":
-        return st.selectbox(options=setting["choices"], **shared)
+        options = list(setting["choices"])
+        return st.selectbox(options=options, index=options.index(start), **shared)
     if kind in ("float", "int") and low is not None and high is not None:
+        low, high = cast(setting, low), cast(setting, high)
         if setting.get("optional"):
-            return st.number_input(
-                min_value=cast(setting, low), max_value=cast(setting, high), **shared
-            )
+            return st.number_input(min_value=low, max_value=high, value=start, **shared)
         if kind == "float" and setting.get("scale") == "log" and low > 0:
-            stops = log_stops(low, high, (start, held))
-            return st.select_slider(options=stops, format_func=short, **shared)
+            stops = log_stops(low, high, (start, *session.numbers(key)))
+            return st.select_slider(options=stops, value=start, format_func=short, **shared)
         step = setting.get("step") or (nice_step(low, high) if kind == "float" else 1)
         style = {} if kind == "int" else {"format": "%.3g"}
-        return st.slider(
-            min_value=cast(setting, low),
-            max_value=cast(setting, high),
-            step=cast(setting, step),
-            **style,
-            **shared,
-        )
+        step = cast(setting, step)
+        return st.slider(min_value=low, max_value=high, value=start, step=step, **style, **shared)
     if kind in ("float", "int"):
-        return st.number_input(format="%d" if kind == "int" else "%.6g", **shared)
-    return st.text_input(**shared)
+        style = "%d" if kind == "int" else "%.6g"
+        return st.number_input(value=start, format=style, **shared)
+    return st.text_input(value=str(start or ""), **shared)
 
 
 def nice_step(low: float, high: float) -> float:

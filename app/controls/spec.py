@@ -31,6 +31,7 @@ def settings_panel(described: Described, *, disabled: bool = False) -> dict[str,
     values |= tolerance_section(problem, disabled)
     values |= detail_section(problem, described, disabled)
     values |= pace_section()
+    values["problem"] = problem.get("spec_name", problem["name"])
     return values | {"adjoint": "backprop", "engine": "plain", "statistics": "all", "parent": None}
 
 
@@ -43,11 +44,11 @@ def choose(label: str, key: str, titles: Mapping[str, str], start: str, **more: 
     """Draw a picker over names, shown by title, kept in the query string."""
     options = list(titles)
     start = start if start in options else options[0]
-    if session.default(key, start) not in options:
-        session.put(key, start)
+    session.check(key, lambda name: name in options, start)
     chosen = st.selectbox(
         label,
         options,
+        index=options.index(start),
         format_func=lambda name: titles.get(name, name),
         **session.keep(key, "url"),
         **more,
@@ -59,7 +60,10 @@ def problem_section(described: Described, disabled: bool) -> dict[str, Any]:
     """Draw problem, preset and its parameters."""
     problems = described["problems"]
     start = "van_der_pol" if "van_der_pol" in names(problems) else problems[0]["name"]
-    name = choose("Problem", "problem", names(problems), start, disabled=disabled)
+    name = choose(
+        "Problem", "problem", names(problems), start, disabled=disabled,
+        on_change=lambda: forget(by_name(problems, session.get("problem"))),
+    )  # fmt: skip
     problem = by_name(problems, name)
     presets = {"": "as it comes"} | {p["name"]: p["title"] for p in problem["presets"]}
     if len(presets) > 1:
@@ -86,20 +90,33 @@ def apply_preset(problem: Mapping[str, Any], key: str) -> None:
 
 
 def forget(problem: Mapping[str, Any]) -> None:
-    """Drop what was set for a problem, so that its defaults hold again."""
-    session.drop(*session.keys(f"{problem['name']}."))
+    """Put a problem's own values back."""
     for key, start in starts(problem).items():
         session.put(key, start)
 
 
 def starts(problem: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values a problem brings for the settings all problems share."""
-    return {
+    """Return the values a problem brings, by key of their widgets."""
+    name, spread = problem["name"], problem.get("spread")
+    values = {
         "batch": int(problem["batch"]),
         "method": problem["method"],
         "rtol": nearest(float(problem["rtol"])),
         "atol": nearest(float(problem["atol"]), low=1e-15),
+        f"{name}.t1": float(problem["t1"]),
+        f"{name}.spread": spread["parameter"] if spread else NO_SPREAD,
+        "dt0": None,
+        "dt_min": None,
+        "dt_max": None,
     }
+    if spread:
+        values[f"{name}.{spread['parameter']}.range"] = (
+            float(spread["low"]),
+            float(spread["high"]),
+        )
+    for setting in problem["parameters"]:
+        values[f"{name}.{setting['name']}"] = one.cast(setting, setting["default"])
+    return values
 
 
 def put_spec(problem: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
@@ -137,12 +154,12 @@ def put_spec(problem: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
 def batch_section(problem: dict[str, Any], described: Described, disabled: bool) -> dict[str, Any]:
     """Draw batch size, what differs between rows, and the parameters all rows share."""
     name, wanted = problem["name"], problem.get("spread") or {}
-    held = session.default("batch", int(problem["batch"]))
     low, high = described["limits"]["batch"]
-    sizes = sorted({*BATCHES, int(problem["batch"]), int(held)})
+    sizes = sorted({*BATCHES, int(problem["batch"]), *map(int, session.numbers("batch"))})
     batch = st.select_slider(
         "Rows (batch)",
         [size for size in sizes if low <= size <= high],
+        int(problem["batch"]),
         help="How many instances are solved at once, each with its own step size.",
         disabled=disabled,
         **session.keep("batch", "url"),
@@ -173,23 +190,23 @@ def range_of(
     low, high = float(setting["low"]), float(setting["high"])
     is_wanted = wanted.get("parameter") == setting["name"]
     scale = wanted.get("scale", "linear") if is_wanted else setting["scale"]
-    if low <= 0:
-        scale = "linear"
     start = (float(wanted["low"]), float(wanted["high"])) if is_wanted else (low, high)
+    if scale == "log" and high <= 0:
+        scale = "linear"
+    if scale == "log" and low <= 0:  # a logarithmic slider has to begin somewhere
+        low = min(start[0], high * 1e-4) if start[0] > 0 else high * 1e-4
+        start = (max(start[0], low), start[1])
     key = f"{problem}.{setting['name']}.range"
-    held = session.default(key, start)
     label = f"{one.label_of(setting)} from, to"
     note = f"Spaced evenly {'in log ' if scale == 'log' else ''}over the rows."
+    shared: dict[str, Any] = {"help": note, "disabled": disabled, **session.keep(key, "url")}
+    session.check(key, lambda ends: isinstance(ends, tuple) and len(ends) == 2, start)
     if scale == "log":
-        stops = log_stops(low, high, (*start, *held))
-        ends = st.select_slider(
-            label, stops, format_func=short, help=note, disabled=disabled, **session.keep(key, "url")
-        )
+        stops = log_stops(low, high, (*start, *session.numbers(key)))
+        ends = st.select_slider(label, stops, start, format_func=short, **shared)
     else:
-        ends = st.slider(
-            label, low, high, step=one.nice_step(low, high), format="%.4g", help=note,
-            disabled=disabled, **session.keep(key, "url"),
-        )  # fmt: skip
+        step = one.nice_step(low, high)
+        ends = st.slider(label, low, high, start, step=step, format="%.4g", **shared)
     return {"parameter": setting["name"], "low": ends[0], "high": ends[1], "scale": scale}
 
 
@@ -281,14 +298,14 @@ def tolerance_section(problem: Mapping[str, Any], disabled: bool) -> dict[str, A
     left, right = st.columns(2)
     values = {}
     for column, key, low in ((left, "rtol", 1e-13), (right, "atol", 1e-15)):
-        held = session.default(key, nearest(float(problem[key]), low=low))
-        stops = sorted({*power_stops(low, 0.1), float(held)}, reverse=True)
+        start = nearest(float(problem[key]), low=low)
+        stops = sorted({*power_stops(low, 0.1), start, *session.numbers(key)}, reverse=True)
         help_text = {
             "rtol": "Error allowed per step, relative to the state.",
             "atol": "Error allowed per step where the state is near 0.",
         }[key]
         values[key] = column.selectbox(
-            key, stops, format_func=short, help=help_text, disabled=disabled,
+            key, stops, stops.index(start), format_func=short, help=help_text, disabled=disabled,
             **session.keep(key, "url"),
         )  # fmt: skip
     return values
@@ -304,26 +321,36 @@ def detail_section(problem: dict[str, Any], described: Described, disabled: bool
     limits, values = described["limits"], {}
 
     def number(label: str, key: str, start: Any, **more: Any) -> Any:
-        session.default(key, start)
-        return st.number_input(label, disabled=disabled, **session.keep(key, "url"), **more)
+        kept = session.keep(key, "url")
+        return st.number_input(label, value=start, disabled=disabled, **kept, **more)
 
     with st.expander("Time span and step limits"):
         low, high = limits["n_eval"]
-        values["t1"] = number("End of the span, t1", f"{problem['name']}.t1", float(problem["t1"]), format="%.6g")
+        values["t1"] = number(
+            "End of the span, t1", f"{problem['name']}.t1", float(problem["t1"]), format="%.6g"
+        )
         values["n_eval"] = number("Outputs per row", "n_eval", 200, min_value=low, max_value=high)
-        for key, label in (("dt0", "First step"), ("dt_min", "Smallest step"), ("dt_max", "Largest step")):
+        for key, label in (
+            ("dt0", "First step"),
+            ("dt_min", "Smallest step"),
+            ("dt_max", "Largest step"),
+        ):
             start = None
             values[key] = number(
                 label, key, start, min_value=0.0, format="%.3g",
                 placeholder="chosen by the solver" if key == "dt0" else "no limit",
             ) or None  # fmt: skip
         low, high = limits["max_steps"]
-        values["max_steps"] = number("Most attempts per row", "max_steps", 100_000, min_value=low, max_value=high)
+        values["max_steps"] = number(
+            "Most attempts per row", "max_steps", 100_000, min_value=low, max_value=high
+        )
     with st.expander("Number type, stepping, seed"):
         dtypes = {name: name for name in limits["dtypes"]}
         values["dtype"] = choose("Number type", "dtype", dtypes, "float64", disabled=disabled)
         steppings = {name: STEPPINGS.get(name, name) for name in limits["steppings"]}
-        values["stepping"] = choose("Stepping", "stepping", steppings, "independent", disabled=disabled)
+        values["stepping"] = choose(
+            "Stepping", "stepping", steppings, "independent", disabled=disabled
+        )
         low, high = limits["seed"]
         values["seed"] = number("Seed", "seed", 0, min_value=low, max_value=high)
     return values
@@ -338,8 +365,7 @@ def pace_section() -> dict[str, Any]:
     )
     rate = None
     if slow:
-        session.default("rate", 20)
-        rate = st.select_slider("Attempts per second", RATES, **session.keep("rate", "url"))
+        rate = st.select_slider("Attempts per second", RATES, 20, **session.keep("rate", "url"))
     keep = st.toggle(
         "Keep running without a viewer",
         help="Otherwise a run stops by itself 60 s after the last tab that shows it was closed.",

@@ -1,0 +1,1 @@
+"""The parts of the Live page: actions, notices, raster, charts, comparison."""

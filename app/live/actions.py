@@ -1,0 +1,76 @@
+"""Run, Pause, Cancel, and running the same problem again with other gains."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from app import session
+from app.live.state import Shown
+from app.workers import Workers
+
+SAME = ("problem", "parameters", "spread", "batch", "seed", "t1", "dtype")
+"""Two runs are compared row by row when these agree."""
+
+
+def comparable(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two specs set the same problems, so that only the solver differs."""
+    return bool(one) and bool(other) and all(one.get(key) == other.get(key) for key in SAME)
+
+
+def start(workers: Workers, spec: dict[str, Any]) -> None:
+    """Start a run and show it; used as a button's callback, before widgets are drawn."""
+    session.put("run", workers.start(spec, session.session_id()))
+    session.put("solve", 0)
+    session.drop("picked", "x0", "x1")
+
+
+def bar(shown: Shown, spec: dict[str, Any], workers: Workers) -> None:
+    """Draw the buttons; what cannot be done now is disabled."""
+    active = shown.live and shown.id is not None and workers.state(shown.id) not in (None, "ended")
+    run_id = shown.id or ""
+    parent = run_id if comparable(shown.spec, spec) and not shown.live else None
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.button(
+            "Run", type="primary", icon=":material/play_arrow:", key="do_run", shortcut="Ctrl+Enter",
+            on_click=start, args=(workers, spec | {"parent": parent}),
+            help="Solve with the settings on the left. The run is kept.",
+        )  # fmt: skip
+        paused = shown.word == "paused"
+        st.button(
+            "Resume" if paused else "Pause",
+            icon=":material/resume:" if paused else ":material/pause:",
+            key="do_pause",
+            disabled=not active or shown.word in ("queued", "cancelling"),
+            on_click=workers.control,
+            args=(run_id,),
+            kwargs={"command": "run" if paused else "pause"},
+        )
+        st.button(
+            "Cancel", icon=":material/stop:", key="do_cancel",
+            disabled=not active or shown.word == "cancelling",
+            on_click=workers.cancel, args=(run_id,),
+        )  # fmt: skip
+        again = dict(shown.spec) | {
+            key: spec[key]
+            for key in ("method", "controller", "attempts_per_second", "keep_running")
+        }
+        st.button(
+            "Same seed, new gains", icon=":material/compare_arrows:", key="do_again",
+            disabled=not shown.spec or shown.live or again["controller"] == shown.spec.get("controller"),
+            on_click=start, args=(workers, again | {"parent": run_id}),
+            help="Solves the problem of the run shown, same rows and seed, with the method and "
+            "controller on the left; the run shown stays as a dashed line. Change a gain first.",
+        )  # fmt: skip
+    if active and shown.spec:
+        follow_pace(shown, spec, workers)
+
+
+def follow_pace(shown: Shown, spec: Mapping[str, Any], workers: Workers) -> None:
+    """Tell the run under way when slow motion was changed."""
+    rate = spec["attempts_per_second"]
+    last = session.get("_pace")
+    now = (shown.id, rate)
+    if last is not None and last[0] == shown.id and last != now:
+        workers.control(str(shown.id), attempts_per_second=rate)
+    session.put("_pace", now)

@@ -1,0 +1,64 @@
+"""Set up a problem, run it, and watch every step of every row."""
+
+import streamlit as st
+
+from app import frame, session
+from app.controls.spec import settings_panel
+from app.live import actions, compare, notices, panel
+from app.live.state import in_words, look, title_of
+
+POLL = 0.5  # seconds between looks at a run that grows
+
+heading = st.empty()
+heading.title("Live", anchor=False)
+place = st.empty()
+with place.container():
+    st.skeleton(height=620)
+
+described = frame.described()
+if described is None:
+    st.stop()
+workers = frame.workers()
+spec = None
+if not session.read_only():
+    with st.sidebar:
+        spec = settings_panel(described)
+
+shown = look(session.current_run(), workers)
+about = title_of(shown.spec or spec or {}, described)
+with heading.container(horizontal=True, vertical_alignment="center", gap="small"):
+    st.title(about.get("title") or shown.id or "Live", anchor=False, width="content")
+    notices.chip(shown.word)
+    if about.get("latex"):
+        with st.popover("Equations", icon=":material/function:", type="tertiary"):
+            st.latex(about["latex"])
+            st.caption(about.get("source", ""))
+
+
+def body() -> None:
+    """Draw what changes; while the run grows this is repeated."""
+    now = look(shown.id, workers)
+    if now.live and now.id:
+        workers.watch(now.id, session.session_id())
+    if now.word != shown.word:
+        st.rerun()  # buttons and badge stand outside
+    notices.notice(now, workers)
+    if not now.has_steps:
+        if now.live:
+            st.skeleton(height=420)
+        return
+    other = compare.other_run(now)
+    panel.draw(now, other, about)
+    assert now.run is not None
+    ended = now.run.solves()
+    failed = ended[(ended["solve"] == now.solve) & (ended["status"] > 0)]
+    notices.failed_rows(failed, list(about.get("components") or []))
+    if other is not None and not now.live:
+        compare.section(now, other, described)
+
+
+with place.container():
+    st.caption(" — ".join(t for t in (about.get("question", ""), in_words(shown.spec)) if t))
+    if spec is not None:
+        actions.bar(shown, spec, workers)
+    st.fragment(body, run_every=POLL if shown.live else None)()

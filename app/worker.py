@@ -1,0 +1,225 @@
+"""The process that solves and records: `python -m app.worker`, waits for one line on standard input.
+
+It imports everything first, so that a run begins at once. The line is JSON: `{"path": folder of the run,
+"spec": what to solve}`. While it solves it obeys `control.json` in that folder and stops when nobody looks.
+"""
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import solver
+from app.describe import user_problem
+from app.workers import read_json
+from inspector import Inspector
+from sample_problems.catalogue import problem_by_name
+from solver.catalogue import controller_by_name
+from solver.hooks import Hook, StepBlock
+from solver.solution import Solution
+
+LEASE_SECONDS = 60.0
+POLL_SECONDS = 0.1
+STATE_VALUES = 512  # numbers kept of each attempt's states: as many whole rows as fit
+FLUSH_SECONDS = 0.2  # in slow motion and before a pause, so that what is seen is what was done
+
+
+class Cancelled(BaseException):
+    """Somebody pressed Cancel, or nobody looked any more; ends the solve from a hook."""
+
+
+class Control(Hook):
+    """Obeys `control.json`: pause, cancel, slow motion; and watches the lease.
+
+    Args:
+        path: folder of the run.
+        recorder: written out before a wait, so that viewers see where the solve stands.
+        keep_running: whether to go on when nobody looks.
+    """
+
+    block_size = 1
+
+    def __init__(self, path: Path, recorder: Inspector | None, keep_running: bool) -> None:
+        self.path = path
+        self.recorder = recorder
+        self.keep_running = keep_running
+        self.command = "run"
+        self.rate: float | None = None
+        self.polled = self.due = self.flushed = 0.0
+        self.poll()
+
+    def on_steps(self, steps: StepBlock) -> None:
+        """Wait or stop, if asked to, after every attempt."""
+        now = time.monotonic()
+        if now - self.polled >= POLL_SECONDS:
+            self.poll()
+        if self.command == "pause":
+            self.flush()
+            while self.command == "pause":
+                time.sleep(0.05)
+                self.poll()
+            self.due = 0.0
+        if self.rate:
+            self.due = max(self.due, now - 1.0 / self.rate) + len(steps.t) / self.rate
+            if now - self.flushed > FLUSH_SECONDS:
+                self.flush()
+            while self.rate and (left := self.due - time.monotonic()) > 0:
+                time.sleep(min(left, 0.05))
+                if time.monotonic() - self.polled >= POLL_SECONDS:
+                    self.poll()
+
+    def poll(self) -> None:
+        """Read what viewers ask for.
+
+        Raises:
+            Cancelled: they asked to stop, or the lease has grown old.
+        """
+        self.polled = time.monotonic()
+        asked = read_json(self.path / "control.json")
+        rate = asked.get("attempts_per_second")
+        self.rate = float(rate) if isinstance(rate, int | float) and rate > 0 else None
+        self.command = str(asked.get("command", "run"))
+        if self.command == "cancel":
+            raise Cancelled("cancelled by a viewer")
+        if not self.keep_running:
+            try:
+                age = time.time() - (self.path / "lease").stat().st_mtime
+            except OSError:
+                return
+            if age > LEASE_SECONDS:
+                raise Cancelled(f"stopped: no viewer for {LEASE_SECONDS:g} s")
+
+    def flush(self) -> None:
+        """Write out what was recorded so far."""
+        self.flushed = time.monotonic()
+        if self.recorder is not None:
+            self.recorder.flush()
+
+
+def solve_spec(spec: Mapping[str, Any], hooks: Sequence[Hook] = ()) -> Solution:
+    """Solve what a spec describes.
+
+    Raises:
+        InvalidArgument, InvalidType: an entry of the spec is not allowed; the message names it.
+        KeyError: an entry that has no default is missing.
+    """
+    dtype = {"float32": torch.float32, "float64": torch.float64}[spec.get("dtype") or "float64"]
+    problem = problem_by_name(spec["problem"], spec.get("parameters"))
+    built = problem.build(
+        batch=spec.get("batch"),
+        seed=int(spec.get("seed") or 0),
+        spread=spec.get("spread", "default"),
+        dtype=dtype,
+    )
+    for hook in hooks:
+        if isinstance(hook, Inspector):
+            hook.note_parameters(built.parameters)
+    t1 = built.t1 if spec.get("t1") is None else float(spec["t1"])
+    t_eval = torch.linspace(built.t0, t1, int(spec.get("n_eval") or 2), dtype=torch.float64)
+    controller = spec.get("controller")
+    if isinstance(controller, Mapping):
+        settings = {key: value for key, value in controller.items() if key != "name"}
+        controller = controller_by_name(controller["name"], settings)
+    with torch.no_grad():
+        return solver.solve_ivp(
+            built.f,
+            built.y0,
+            t_eval,
+            args=built.args,
+            jump_t=built.jump_t,
+            method=spec.get("method") or "tsit5",
+            controller=controller,
+            rtol=spec.get("rtol", 1e-4),
+            atol=spec.get("atol", 1e-6),
+            dt0=spec.get("dt0"),
+            dt_min=spec.get("dt_min"),
+            dt_max=spec.get("dt_max"),
+            max_steps=spec.get("max_steps") or 100_000,
+            adjoint=spec.get("adjoint") or "backprop",
+            engine=spec.get("engine") or "auto",
+            stepping=spec.get("stepping") or "independent",
+            hooks=hooks,
+        )
+
+
+def record(
+    spec: Mapping[str, Any], path: Path, *, note: str = "", obey: bool = False
+) -> Solution:
+    """Solve a spec and record it into a run.
+
+    Args:
+        path: folder of the run.
+        note: shown in the list of runs.
+        obey: whether to watch `control.json` and `lease`.
+
+    Raises:
+        Cancelled: a viewer stopped it; everything until then is recorded.
+        Exception: what `solve_spec` raises; it is recorded as the reason.
+    """
+    statistics = spec.get("statistics", "all")
+    recorder = Inspector(
+        path,
+        statistics="all" if statistics == "all" else tuple(statistics or ()),
+        states=rows_of_states(spec),
+        note=note,
+        spec=dict(spec),
+    )
+    try:
+        hooks: list[Hook] = [recorder]
+        if obey:
+            hooks.append(Control(path, recorder, bool(spec.get("keep_running"))))
+        solution = solve_spec(spec, hooks)
+    except Cancelled as reason:
+        recorder.event("cancelled", str(reason))
+        recorder.close("cancelled")
+        raise
+    except BaseException as error:
+        recorder.event("failed", f"{type(error).__name__}: {error}")
+        recorder.close("failed" if isinstance(error, Exception) else "interrupted")
+        raise
+    recorder.close()
+    return solution
+
+
+def rows_of_states(spec: Mapping[str, Any]) -> int:
+    """Return of how many rows the states are recorded."""
+    cls = type(problem_by_name(spec["problem"]))
+    batch = spec.get("batch") or cls.batch
+    return max(1, min(batch, STATE_VALUES // max(1, len(cls.components))))
+
+
+def warm_up() -> None:
+    """Solve something tiny, so that what loads late is loaded before a run begins."""
+    solve_spec({"problem": "lotka_volterra", "batch": 2, "n_eval": 2, "t1": 0.1})
+
+
+def main() -> int:
+    """Wait for an order and carry it out; the exit code is 0 unless the solve failed."""
+    torch.set_num_threads(1)
+    warm_up()
+    line = sys.stdin.readline()
+    if not line.strip():
+        return 0  # the server is gone
+
+    def stop(_signal: int, _frame: object) -> None:
+        raise Cancelled("the server was stopped")
+
+    signal.signal(signal.SIGTERM, stop)
+    order = json.loads(line)
+    spec, path = order["spec"], Path(order["path"])
+    if ".py:" in str(spec.get("problem")) and spec["problem"] != user_problem():
+        raise ValueError(f"problem {spec['problem']!r}: only the one named at start may be a file")
+    try:
+        record(spec, path, obey=True)
+    except Cancelled:
+        return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
