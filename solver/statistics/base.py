@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 from torch import Tensor
@@ -10,7 +11,7 @@ from torch import Tensor
 from solver.controllers.base import Controller
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Attempts:
     """`n` consecutive attempts of the whole batch, detached; what statistics measure."""
 
@@ -25,6 +26,11 @@ class Attempts:
     history: Any  # the controller's history before each attempt, leaves (n, B)
     controller: Controller[Any]
     error_order: int
+
+    @cached_property
+    def shares(self) -> Mapping[str, Tensor]:
+        """log10 of the P, I and D part of the controller's factor, `(n, B)` each, worked out once."""
+        return self.controller.shares(self.error_ratio, self.error_order, self.history)
 
 
 class Statistic(ABC):

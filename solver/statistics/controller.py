@@ -28,10 +28,7 @@ class _Share(Statistic):
 
     def measure(self, attempts: Attempts) -> Tensor:
         """Return log10 of this part of the unlimited factor, `(n, B)`."""
-        shares = attempts.controller.shares(
-            attempts.error_ratio, attempts.error_order, attempts.history
-        )
-        return shares[self.key]
+        return attempts.shares[self.key]
 
 
 @final
