@@ -61,6 +61,7 @@ class Run:
         self._by_solve: dict[str, dict[tuple[str, int], list[Place]]] = {"steps": {}, "states": {}}
         self._counted: dict[tuple[str, int], tables.LiveCounts] = {}
         self.cache: OrderedDict[Any, Any] = OrderedDict()  # results of `queries`
+        self.version = 0  # grows with every refresh that finds something new
         self.refresh()
 
     # What a run is.
@@ -153,6 +154,7 @@ class Run:
             new |= self._refresh_segments(kind)
         if new:
             self._order_solves()
+        self.version += new
         return new
 
     # What happened.
