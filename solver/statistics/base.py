@@ -29,7 +29,7 @@ class Attempts:
 
     @cached_property
     def shares(self) -> Mapping[str, Tensor]:
-        """log10 of the P, I and D part of the controller's factor, `(n, B)` each, worked out once."""
+        """log10 of the P, I and D part of the factor, `(n, B)` each, worked out once."""
         return self.controller.shares(self.error_ratio, self.error_order, self.history)
 
 
