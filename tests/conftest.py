@@ -22,3 +22,10 @@ def _float64_and_one_seed() -> Iterator[None]:
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(before)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep browser tests on one worker of xdist, so that one server and one browser do."""
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.xdist_group("browser"))
