@@ -19,7 +19,7 @@ VIEWS = (
 
 STYLE = """
 <style>
-.stMainBlockContainer { padding-top: 3.6rem; padding-bottom: 2rem; max-width: 1720px; }
+.stMainBlockContainer { padding-top: 3.6rem; padding-bottom: 2rem; max-width: 1720px; padding-left: 2.2rem; padding-right: 2.2rem; }
 [data-testid="stSidebarUserContent"] { padding-top: 0.4rem; padding-bottom: 2rem; }
 [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: 0.55rem; }
 [data-testid="stSidebarUserContent"] label { min-height: 1.3rem; }
@@ -27,7 +27,9 @@ STYLE = """
 .stMain h1 { font-size: 1.55rem; padding: 0 0 0.1rem 0; }
 .stMain h2 { font-size: 1.15rem; padding: 0.4rem 0 0.1rem 0; }
 .stMain h3 { font-size: 1rem; padding: 0.35rem 0 0 0; font-weight: 600; }
-[data-testid="stMetric"] { padding: 0.5rem 0.9rem 0.4rem; }
+[data-testid="stMetric"] { padding: 0; }
+[data-testid="stMetric"] > div { padding: 0.5rem 0.8rem 0.35rem; }
+.stMain [data-testid="stVerticalBlock"] { gap: 0.7rem; }
 [data-testid="stMetricValue"] { font-variant-numeric: tabular-nums; }
 @media (prefers-reduced-motion: reduce) { * { animation: none !important; transition: none !important; } }
 </style>
@@ -63,7 +65,7 @@ def run_picker() -> None:
     st.selectbox(
         "Run shown",
         ["", *ids],
-        format_func=lambda run: run or (f"newest ({newest})" if newest else "none yet"),
+        format_func=lambda run: run or ("the newest" if newest else "none yet"),
         help="Every page shows this run; the address bar links to it.",
         **session.keep("run", "url"),
     )

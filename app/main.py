@@ -15,7 +15,7 @@ st.set_page_config(
     page_title="Stepscope",
     page_icon=str(HERE / "icon.png"),
     layout="wide",
-    initial_sidebar_state="auto",
+    initial_sidebar_state=330,
 )
 page = st.navigation(frame.pages(), position="top")
 frame.draw(page)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,10 +75,11 @@ def param(name: str, fallback: str | None = None) -> str | None:
 
 def put_param(name: str, value: str | None) -> None:
     """Set or remove a query parameter that no widget on this page is bound to."""
-    if value is None:
-        st.query_params.pop(name, None)
-    elif st.query_params.get(name) != value:
-        st.query_params[name] = value
+    with suppress(StreamlitAPIException):  # a widget owns it: its value is in the session state
+        if value is None:
+            st.query_params.pop(name, None)
+        elif st.query_params.get(name) != value:
+            st.query_params[name] = value
 
 
 def numbers(key: str) -> list[float]:

@@ -58,11 +58,11 @@ LIGHT = Theme(
         "accuracy": "#0072b2",
         "dt_min": "#d55e00",
         "dt_max": "#00795c",
-        "span": "#9aa3b0",
+        "end of span": "#9aa3b0",
         "event": "#a6447f",
         "jump": "#806600",
-        "non_finite": "#7a1f1f",
-        "first": "#5b6472",
+        "non-finite": "#7a1f1f",
+        "first step": "#5b6472",
     },
 )
 
@@ -89,11 +89,11 @@ DARK = Theme(
         "accuracy": "#56b4e9",
         "dt_min": "#e69f00",
         "dt_max": "#3fcba0",
-        "span": "#5f6978",
+        "end of span": "#5f6978",
         "event": "#e08bc0",
         "jump": "#f0e442",
-        "non_finite": "#ff8a80",
-        "first": "#8791a0",
+        "non-finite": "#ff8a80",
+        "first step": "#8791a0",
     },
 )
 

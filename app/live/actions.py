@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from app import session
-from app.live.state import Shown
+from app.live.state import Shown, filled
 from app.workers import Workers
 
 SAME = ("problem", "parameters", "spread", "batch", "seed", "t1", "dtype")
@@ -25,11 +25,17 @@ def start(workers: Workers, spec: dict[str, Any]) -> None:
     session.drop("picked", "x0", "x1")
 
 
-def bar(shown: Shown, spec: dict[str, Any], workers: Workers) -> None:
-    """Draw the buttons; what cannot be done now is disabled."""
+def bar(shown: Shown, spec: dict[str, Any], workers: Workers, described: dict[str, Any]) -> None:
+    """Draw the buttons; what cannot be done now is disabled.
+
+    Args:
+        spec: what the settings on the left add up to.
+    """
     active = shown.live and shown.id is not None and workers.state(shown.id) not in (None, "ended")
     run_id = shown.id or ""
-    parent = run_id if comparable(shown.spec, spec) and not shown.live else None
+    before, after = filled(shown.spec, described), filled(spec, described)
+    parent = run_id if comparable(before, after) and not shown.live else None
+    same = all(before.get(key) == after.get(key) for key in ("method", "controller"))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
             "Run", type="primary", icon=":material/play_arrow:", key="do_run", shortcut="Ctrl+Enter",
@@ -57,7 +63,7 @@ def bar(shown: Shown, spec: dict[str, Any], workers: Workers) -> None:
         }
         st.button(
             "Same seed, new gains", icon=":material/compare_arrows:", key="do_again",
-            disabled=not shown.spec or shown.live or again["controller"] == shown.spec.get("controller"),
+            disabled=not shown.spec or shown.live or same,
             on_click=start, args=(workers, again | {"parent": run_id}),
             help="Solves the problem of the run shown, same rows and seed, with the method and "
             "controller on the left; the run shown stays as a dashed line. Change a gain first.",

@@ -6,11 +6,10 @@ import streamlit as st
 
 from app import describe, session
 from app.controls.numbers import short
-from app.live.state import Shown
+from app.live.data import count, download
+from app.live.state import Shown, filled
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from inspector.run import Run
 
 FIGURES = {
@@ -42,7 +41,9 @@ def changed(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, Any, 
         if isinstance(a, dict) and isinstance(b, dict):
             same = a.get("name") == b.get("name")
             names = [n for n in {**a, **b} if n != "name"] if same else ["name"]
-            found += [(n if same else key, a.get(n), b.get(n)) for n in names if a.get(n) != b.get(n)]
+            found += [
+                (n if same else key, a.get(n), b.get(n)) for n in names if a.get(n) != b.get(n)
+            ]
         else:
             found.append((key, a, b))
     return found
@@ -51,7 +52,9 @@ def changed(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, Any, 
 def steady_of(spec: dict[str, Any], described: dict[str, Any]) -> float | None:
     """Return the steady error ratio of a spec's controller and method."""
     wanted = spec.get("controller") or {}
-    controller = next((c for c in described["controllers"] if c["name"] == wanted.get("name")), None)
+    controller = next(
+        (c for c in described["controllers"] if c["name"] == wanted.get("name")), None
+    )
     method = next((m for m in described["methods"] if m["name"] == spec.get("method")), None)
     if controller is None or method is None:
         return None
@@ -66,7 +69,7 @@ def section(shown: Shown, other: "tuple[str, Run]", described: dict[str, Any]) -
     assert shown.run is not None
     name, run = other
     st.subheader("What did the change do?", anchor=False)
-    spec, before = shown.spec, run.spec or {}
+    spec, before = filled(shown.spec, described), filled(run.spec or {}, described)
     words = [f"{key} {short(a)} → {short(b)}" for key, a, b in changed(before, spec)]
     st.caption(f"Changed since `{name}`: " + (", ".join(words) or "nothing but the run itself"))
     table = queries.compare(run, shown.run, shown.solve)
@@ -76,17 +79,23 @@ def section(shown: Shown, other: "tuple[str, Run]", described: dict[str, Any]) -
         if quantity not in wanted.index:
             continue
         line = wanted.loc[quantity]
+        moved = bool(line["difference"])
         column.metric(
-            title, count(line["b"]), delta_text(line), delta_color="inverse", border=True,
+            title,
+            count(line["b"]),
+            delta_text(line),
+            delta_color="inverse" if moved else "off",
+            delta_arrow="auto" if moved else "off",
+            border=True,
             help=f"before: {count(line['a'])}",
-        )  # fmt: skip
+        )
     old, new = steady_of(before, described), steady_of(spec, described)
     if old is not None and new is not None and abs(old - new) > 0.005:
         st.caption(
             f":material/balance: Steady error ratio {old:.2f} before, {new:.2f} now: the runs do not aim "
             "at the same error, so part of the difference is accuracy, not skill."
         )
-    data(table, f"compare-{name}-{shown.id}")
+    download(table, f"compare-{name}-{shown.id}")
 
 
 def delta_text(line: Any) -> str | None:
@@ -98,24 +107,3 @@ def delta_text(line: Any) -> str | None:
     percent = "" if line["percent"] != line["percent"] else f" ({line['percent']:+.0f} %)"
     sign = "+" if line["difference"] > 0 else "-"
     return f"{sign}{count(abs(line['difference']))}{percent}"
-
-
-def count(value: float) -> str:
-    """Return a count or a number of seconds, with thin groups of thousands."""
-    if value != value:
-        return "–"
-    if value == int(value):
-        return f"{int(value):,}".replace(",", "\u202f")
-    return f"{value:.3g}"
-
-
-def data(table: "pd.DataFrame", name: str, rows: int = 500) -> None:
-    """Draw the data behind a chart: as a table, and as a CSV to download."""
-    with st.popover("Data", icon=":material/table:", type="tertiary"):
-        st.dataframe(table.head(rows), hide_index=True, height=260, width=560)
-        more = f" (first {rows} of {len(table)})" if len(table) > rows else ""
-        st.caption(f"{len(table)} rows{more}")
-        st.download_button(
-            "Download CSV", lambda: table.to_csv(index=False), f"{name}.csv", "text/csv",
-            key=f"csv_{name}", on_click="ignore", icon=":material/download:",
-        )  # fmt: skip

@@ -1,13 +1,13 @@
 """Everything that moves on the Live page: tiles, raster, charts; drawn again while a run grows."""
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import session
-from app.components.raster import Pick
 from app.live import charts, picture
-from app.live.compare import count, data
+from app.live.data import count, heading
 from app.live.state import Shown
 
 if TYPE_CHECKING:
@@ -17,15 +17,23 @@ if TYPE_CHECKING:
 
 MOST_PICKED = 6
 CHART_HEIGHT = 250
+PATH_POINTS = 3000
 
 
-def tiles(run: "Run", solve: int, shown: Shown) -> dict[str, Any]:
+def tiles(
+    run: "Run", solve: int, shown: Shown, evals_per_attempt: float = float("nan")
+) -> dict[str, Any]:
     """Draw the five numbers and return all that are known."""
     from inspector import queries
 
     known = queries.tiles(run, solve)
-    rows = int(run.solve_table().iloc[solve]["batch"])
+    about = run.solve_table().iloc[solve]
+    rows = int(about["batch"])
     share, speed = known["accept_share"], known["evals_per_second"]
+    live = shown.live and speed != speed
+    if live:  # counted by the solver at the end; until then from attempts and stages
+        seconds = time.time() - float(about["started"])
+        speed = known["attempts"] * rows * evals_per_attempt / seconds if seconds > 0 else speed
     slowest = known["slowest"]
     table = run.solves()
     own = table[(table["solve"] == solve) & (table["instance"] == slowest)]
@@ -41,7 +49,7 @@ def tiles(run: "Run", solve: int, shown: Shown) -> dict[str, Any]:
         ("Active rows", f"{known['active']} of {rows}", "Rows still on their way to the end."),
         (
             "Evaluations/s",
-            count(float(f"{speed:.3g}")) if speed == speed else "–",
+            ("≈ " if live else "") + (count(float(f"{speed:.3g}")) if speed == speed else "–"),
             "Rows of the vector field evaluated per second."
             + (f" {100 * wasted:.0f} % were for rows that were done." if wasted == wasted else ""),
         ),
@@ -58,19 +66,28 @@ def tiles(run: "Run", solve: int, shown: Shown) -> dict[str, Any]:
 
 def picks(rows: list[int]) -> list[int]:
     """Return the rows picked in this tab, those that exist, latest last."""
-    held = session.get("picked")
-    if held is None:
-        linked = session.param("inst")
-        held = [int(linked)] if linked and linked.isdigit() else []
+    held = list(session.get("picked") or [])
+    linked = session.get("inst", session.param("inst"))
+    if linked is not None and str(linked).isdigit() and int(linked) not in held:
+        held.append(int(linked))  # picked on another page, or named by the link
+        session.put("picked", held)
     return [row for row in held if row in rows][-MOST_PICKED:]
 
 
 def pick_row(row: int) -> None:
     """Add a row to the picked ones, or take it away if it is there."""
     held = list(session.get("picked") or [])
-    held = [r for r in held if r != row] if row in held else [*held, row][-MOST_PICKED:]
-    session.put("picked", held)
-    session.put_param("inst", str(held[-1]) if held else None)
+    hold([r for r in held if r != row] if row in held else [*held, row][-MOST_PICKED:])
+
+
+def hold(rows: list[int]) -> None:
+    """Keep the picked rows; the last one is the one other pages show, and the link names."""
+    session.put("picked", rows)
+    if rows:
+        session.put("inst", rows[-1])
+    else:
+        session.drop("inst")
+    session.put_param("inst", str(rows[-1]) if rows else None)
 
 
 def on_cell() -> None:
@@ -101,23 +118,33 @@ def row_tools(rows: list[int], picked: list[int], slowest: int) -> None:
             on_click=pick_row, args=(slowest,), icon=":material/hourglass_bottom:",
         )  # fmt: skip
         st.button(
-            "Clear", key="pick_none", disabled=not picked, on_click=clear, icon=":material/clear:"
+            "Clear",
+            key="pick_none",
+            disabled=not picked,
+            on_click=hold,
+            args=([],),
+            icon=":material/clear:",
         )
 
 
-def clear() -> None:
-    """Forget the picked rows."""
-    session.put("picked", [])
-    session.put_param("inst", None)
+def draw(
+    shown: Shown,
+    other: "tuple[str, Run] | None",
+    problem: dict[str, Any],
+    evals_per_attempt: float = float("nan"),
+) -> None:
+    """Draw tiles, raster and charts of one solve.
 
-
-def draw(shown: Shown, other: "tuple[str, Run] | None", problem: dict[str, Any]) -> None:
-    """Draw tiles, raster and charts of one solve."""
+    Args:
+        other: the run compared with, id and run.
+        problem: its description, empty if unknown.
+        evals_per_attempt: of the method, for the speed while it runs.
+    """
     from inspector import queries
 
     run, solve = shown.run, shown.solve
     assert run is not None
-    known = tiles(run, solve, shown)
+    known = tiles(run, solve, shown, evals_per_attempt)
     rows = [int(r) for r in run.solves().query("solve == @solve")["instance"]]
     picked = picks(rows)
     left, right = st.columns([1, 1], vertical_alignment="bottom")
@@ -156,11 +183,6 @@ def axis_end(attempts: int, live: bool, ghost: "pd.DataFrame | None") -> int:
     return max(end, 1)
 
 
-def heading(text: str, note: str = "") -> None:
-    """Draw a chart's question."""
-    st.markdown(f"### {text}", help=note or None, anchors=False)
-
-
 def step_sizes(
     quantiles: "pd.DataFrame",
     ghost: "pd.DataFrame | None",
@@ -168,53 +190,58 @@ def step_sizes(
     x_max: int,
 ) -> None:
     """Draw the ribbon of step sizes."""
-    heading("How large are the steps?", "Quantiles of |dt| over the rows that were running.")
+    heading(
+        "How large are the steps?",
+        "Quantiles of |dt| over the rows that were running.",
+        quantiles,
+        "step-sizes",
+    )
     plot = charts.step_sizes(quantiles, ghost, traces, x_max)
     plot.show(
         key="live_dt", height=CHART_HEIGHT,
         alt="Quantiles of the step size over the running rows, by attempt, logarithmic.",
     )  # fmt: skip
-    data(quantiles, "step-sizes")
 
 
-def controller(
-    run: "Run", solve: int, row: int, trace: "pd.DataFrame | None", x_max: int
-) -> None:
+def controller(run: "Run", solve: int, row: int, trace: "pd.DataFrame | None", x_max: int) -> None:
     """Draw the P, I and D parts of one row."""
     from inspector import queries
 
-    heading(
-        f"What did the controller do in row {row}?" if row >= 0 else "What did the controller do?",
-        "log10 of each part of the factor by which the step is multiplied: above 0 it lengthens, below 0 "
-        "it shortens. Pick a row to see it; otherwise the slowest one is shown.",
+    title = f"What did the controller do in row {row}?"
+    note = (
+        "log10 of each part of the factor by which the step is multiplied: above 0 it lengthens, "
+        "below 0 it shortens. Pick a row to see it; otherwise the slowest one is shown."
     )
     if row < 0 or "share_i" not in run.columns:
+        heading("What did the controller do?", note)
         empty("This run recorded no P, I and D shares.")
         return
     trace = queries.trace(run, solve, row, points=1500) if trace is None else trace
-    charts.shares(trace, None).show(
-        key="live_shares", height=CHART_HEIGHT,
-        alt=f"log10 of the P, I and D part of the step factor of row {row}, by attempt.",
-    )  # fmt: skip
     names = [n for n in ("attempt", "share_p", "share_i", "share_d", "accepted") if n in trace]
-    data(trace[names], f"controller-row-{row}")
+    heading(title, note, trace[names], "controller")
+    charts.shares(trace, None).show(
+        key="live_shares",
+        height=CHART_HEIGHT,
+        alt=f"log10 of the P, I and D part of the step factor of row {row}, by attempt.",
+    )
 
 
 def paths(run: "Run", solve: int, rows: list[int], problem: dict[str, Any]) -> None:
     """Draw where the picked rows went: phase portrait or trajectories."""
     names = list(problem.get("components") or [])
     pair = problem.get("phase")
-    heading(
-        "Where did the picked rows go?" if session.get("picked") else "Where did the slowest row go?",
-        "Recorded states, one point an accepted step or fewer.",
-    )
+    title = "Where did the picked rows go?" if picks(rows) else "Where did the slowest row go?"
+    note = "Recorded states, one point for each accepted step."
     states = run.states(solve, rows) if rows else None
     if states is None or states.empty:
-        empty("This run recorded no states.")
+        heading(title, note)
+        some = "" if not rows or run.states(solve).empty else " of the rows picked"
+        empty(f"This run recorded no states{some}.")
         return
+    heading(title, note, states, "states")
     columns = [c for c in states.columns if c.startswith("y")]
     names = names if len(names) == len(columns) else columns
-    by_row = {row: states[states["instance"] == row] for row in rows}
+    by_row = {row: every(states[states["instance"] == row], PATH_POINTS) for row in rows}
     if pair and max(pair) < len(columns):
         plot = charts.phase(
             by_row, (columns[pair[0]], columns[pair[1]]), (names[pair[0]], names[pair[1]])
@@ -222,32 +249,42 @@ def paths(run: "Run", solve: int, rows: list[int], problem: dict[str, Any]) -> N
         text = f"Phase portrait, {names[pair[1]]} over {names[pair[0]]}"
     else:
         plot, text = charts.trajectories(by_row, columns[0], names[0]), f"{names[0]} over time"
-    plot.show(key="live_paths", height=CHART_HEIGHT, alt=f"{text}, rows {', '.join(map(str, rows))}.")
-    data(states, "states")
+    listed = ", ".join(map(str, rows))
+    plot.show(key="live_paths", height=CHART_HEIGHT, alt=f"{text}, rows {listed}.")
+
+
+def every(frame: "pd.DataFrame", most: int) -> "pd.DataFrame":
+    """Return at most `most` lines, evenly spaced, the last one among them."""
+    stride = -(-len(frame) // most)
+    return frame.iloc[::-1].iloc[:: max(1, stride)].iloc[::-1]
 
 
 def limiter(run: "Run", solve: int, x_max: int) -> None:
     """Draw what set the step sizes."""
     from inspector import queries
 
-    heading(
-        "What limited the steps?",
-        "accuracy: the error estimate; span: the end was reached; first: the starting step; "
-        "non finite: the field gave NaN or infinity.",
+    title = "What limited the steps?"
+    note = (
+        "accuracy: the error estimate. end of span: the step was cut to land on the end. first "
+        "step: the starting step. non-finite: the field gave NaN or infinity."
     )
     parts = queries.limiter_shares(run, solve)
     labels = [name for name in parts.columns if name != "attempt"]
     if not labels:
+        heading(title, note)
         empty("This run did not record what limited the steps.")
         return
+    heading(title, note, parts, "limiters")
     charts.limiters(parts, labels, x_max).show(
-        key="live_limiter", height=CHART_HEIGHT,
+        key="live_limiter",
+        height=CHART_HEIGHT,
         alt="Share of the running rows by what set their step size, by attempt.",
-    )  # fmt: skip
-    data(parts, "limiters")
+    )
 
 
 def empty(text: str) -> None:
     """Draw the place of a chart that has nothing to show, and why."""
-    with st.container(border=True, height=CHART_HEIGHT, vertical_alignment="center", horizontal_alignment="center"):
+    with st.container(
+        border=True, height=CHART_HEIGHT, vertical_alignment="center", horizontal_alignment="center"
+    ):
         st.caption(text)

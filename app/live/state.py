@@ -86,3 +86,30 @@ def in_words(spec: dict[str, Any]) -> str:
         rows += f", {spread['parameter']} {short(spread['low'])} to {short(spread['high'])}"
     parts += [rows, f"seed {spec.get('seed', 0)}"]
     return " · ".join(part for part in parts if part)
+
+
+def evals_per_attempt(spec: dict[str, Any], described: dict[str, Any]) -> float:
+    """Return how often a method evaluates the vector field in one attempt; NaN if it is not known."""
+    method = next((m for m in described["methods"] if m["name"] == spec.get("method")), None)
+    if method is None or not method.get("stages"):
+        return float("nan")
+    return float(method["stages"] - bool(method["fsal"]))
+
+
+def filled(spec: dict[str, Any], described: dict[str, Any]) -> dict[str, Any]:
+    """Return a spec with everything it leaves to the defaults written out; empty stays empty."""
+    problem = title_of(spec, described)
+    if not spec or not problem:
+        return dict(spec)
+    full = {"batch": problem["batch"], "seed": 0, "t1": problem["t1"], "dtype": "float64"}
+    full |= {"spread": problem.get("spread"), "method": problem["method"]}
+    full |= {key: value for key, value in spec.items() if value is not None or key == "spread"}
+    spread = full["spread"]
+    kept = {s["name"]: s["default"] for s in problem["parameters"]} | (spec.get("parameters") or {})
+    kept.pop(spread["parameter"] if spread else None, None)
+    full["parameters"] = kept
+    wanted = spec.get("controller") or {"name": "pid"}
+    wanted = {"name": wanted} if isinstance(wanted, str) else dict(wanted)
+    about = next((c for c in described["controllers"] if c["name"] == wanted["name"]), None)
+    defaults = {s["name"]: s["default"] for s in about["settings"]} if about else {}
+    return full | {"controller": defaults | wanted}

@@ -5,7 +5,7 @@ import streamlit as st
 from app import frame, session
 from app.controls.spec import settings_panel
 from app.live import actions, compare, notices, panel
-from app.live.state import in_words, look, title_of
+from app.live.state import evals_per_attempt, in_words, look, title_of
 
 POLL = 0.5  # seconds between looks at a run that grows
 
@@ -48,7 +48,7 @@ def body() -> None:
             st.skeleton(height=420)
         return
     other = compare.other_run(now)
-    panel.draw(now, other, about)
+    panel.draw(now, other, about, evals_per_attempt(now.spec, described))
     assert now.run is not None
     ended = now.run.solves()
     failed = ended[(ended["solve"] == now.solve) & (ended["status"] > 0)]
@@ -60,5 +60,5 @@ def body() -> None:
 with place.container():
     st.caption(" — ".join(t for t in (about.get("question", ""), in_words(shown.spec)) if t))
     if spec is not None:
-        actions.bar(shown, spec, workers)
+        actions.bar(shown, spec, workers, described)
     st.fragment(body, run_every=POLL if shown.live else None)()
