@@ -10,7 +10,7 @@ from torch import Tensor
 
 from inspector.schema import STEP_COLUMNS, Column
 
-_STEP_DTYPES = {column.name: column.dtype for column in STEP_COLUMNS}
+_STEP_DTYPES = {column.name: np.dtype(column.dtype) for column in STEP_COLUMNS}
 
 
 class Copy:
@@ -64,7 +64,7 @@ class StepRows:
         self.attempts = (first, first + attempts)
         self.rows = attempts * (batch if instances is None else len(instances))
         self._copy = Copy(grids)
-        self._statistics = statistics
+        self._dtypes = {column.name: np.dtype(column.dtype) for column in statistics}
         self._instances = instances
 
     def columns(self) -> tuple[dict[str, np.ndarray], bool]:
@@ -75,17 +75,18 @@ class StepRows:
         running = grids.pop("running")
         attempts, kept = running.shape
         first, full = self.attempts[0], bool(running.all())
-        dtypes = _STEP_DTYPES | {column.name: column.dtype for column in self._statistics}
+        dtypes = _STEP_DTYPES | self._dtypes
         columns: dict[str, np.ndarray] = {}
-        for name, grid in grids.items():
-            columns[name] = as_dtype(grid.reshape(-1) if full else grid[running], dtypes[name])
+        with np.errstate(over="ignore"):  # beyond float32 is infinite
+            for name, grid in grids.items():
+                columns[name] = as_dtype(grid.reshape(-1) if full else grid[running], dtypes[name])
         if full:
             columns["attempt"], position = _full_ids(first, attempts, kept)
         else:
             attempt, position = np.nonzero(running)
             columns["attempt"] = (attempt + first).astype("i4")
         instance = position if self._instances is None else self._instances[position]
-        columns["instance"] = instance.astype("i4", copy=False)
+        columns["instance"] = as_dtype(instance, _STEP_DTYPES["instance"])
         return columns, full
 
 
@@ -124,16 +125,20 @@ class StateRows:
 
 def to_numpy(tensor: Tensor) -> np.ndarray:
     """Return a tensor as numpy, sharing its memory if it is on the host and numpy knows its type."""
-    tensor = tensor.detach().cpu()
-    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+    try:
+        return tensor.numpy()
+    except (TypeError, RuntimeError):  # on a device, with a gradient, or bfloat16
+        tensor = tensor.detach().cpu()
+        return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
-def as_dtype(values: np.ndarray, dtype: str) -> np.ndarray:
+def as_dtype(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     """Convert to a column's type; a NaN becomes the smallest whole number there is."""
-    if values.dtype.kind == "f" and dtype[0] in "iu":
+    if values.dtype == dtype:
+        return values
+    if values.dtype.kind == "f" and dtype.kind in "iu":
         values = np.where(np.isfinite(values), values, np.iinfo(dtype).min)
-    with np.errstate(over="ignore"):  # beyond float32 is infinite
-        return values.astype(dtype, copy=False)
+    return values.astype(dtype)
 
 
 @lru_cache(maxsize=8)

@@ -411,7 +411,11 @@ def _scalar(name: str, value: Any) -> float | Callable[[], float]:
             return float(value.detach())
         copy = Copy({"value": value.detach().clone()})
         return lambda: float(copy.arrays()["value"].reshape(()))
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.item()
     try:
+        if isinstance(value, str | bytes | Tensor):
+            raise TypeError
         return float(value)
     except (TypeError, ValueError):
         shape = f" of shape {tuple(value.shape)}" if isinstance(value, Tensor) else ""

@@ -14,7 +14,7 @@ import pyarrow as pa
 from inspector.schema import INDEX_MAGIC, SCHEMA_VERSION, Column
 from inspector.store.files import write_all
 
-ROWS_PER_SEGMENT = 65_536
+ROWS_PER_SEGMENT = 1 << 18  # about 10 MB with every statistic; making a file costs more than a batch
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
@@ -66,6 +66,7 @@ class SegmentWriter:
                 "about": json.dumps(dict(about)),
             },
         )
+        self._scratch = pa.allocate_buffer(1 << 18)  # used again and again: fresh memory costs more
         head = self._stream_bytes(None)
         self._head_bytes = len(head)
         self._paths = (folder / f"{name}.arrows", folder / f"{name}.index")
@@ -127,15 +128,18 @@ class SegmentWriter:
                     path.unlink()
 
     def _stream_bytes(self, batch: pa.RecordBatch | None) -> memoryview:
-        """Return the bytes of the schema, or of one batch that follows it."""
-        sink = pa.BufferOutputStream()
-        writer = pa.ipc.new_stream(sink, self._schema, options=_OPTIONS)
-        if batch is None:
-            writer.close()
-            return memoryview(sink.getvalue())[: -len(END_OF_STREAM)]
-        writer.write_batch(batch)
-        writer.close()
-        return memoryview(sink.getvalue())[self._head_bytes : -len(END_OF_STREAM)]
+        """Return the bytes of the schema, or of one batch that follows it; valid until the next call."""
+        while True:
+            sink = pa.FixedSizeBufferWriter(self._scratch)
+            try:
+                with pa.ipc.new_stream(sink, self._schema, options=_OPTIONS) as writer:
+                    if batch is not None:
+                        writer.write_batch(batch)
+            except OSError:  # does not fit
+                self._scratch = pa.allocate_buffer(2 * self._scratch.size)
+                continue
+            start = 0 if batch is None else self._head_bytes
+            return memoryview(self._scratch)[start : sink.tell() - len(END_OF_STREAM)]
 
 
 def index_line(text: str) -> bytes:
@@ -150,8 +154,12 @@ def _arrow_type(dtype: str) -> pa.DataType:
 
 
 def _arrow_array(values: np.ndarray, kind: pa.DataType) -> pa.Array:
-    """Wrap a numpy array without copying it, if its type is already right."""
+    """Wrap a numpy array without copying it, if its type is already right.
+
+    `pyarrow.array` would do, but imports pandas, which a training has no use for.
+    """
     if pa.types.is_fixed_size_list(kind):
-        flat = np.ascontiguousarray(values, kind.value_type.to_pandas_dtype()).reshape(-1)
-        return pa.FixedSizeListArray.from_arrays(pa.array(flat), type=kind)
-    return pa.array(np.ascontiguousarray(values, kind.to_pandas_dtype()))
+        flat = _arrow_array(values.reshape(-1), kind.value_type)
+        return pa.FixedSizeListArray.from_arrays(flat, type=kind)
+    plain = np.ascontiguousarray(values, kind.to_pandas_dtype())
+    return pa.Array.from_buffers(kind, len(plain), [None, pa.py_buffer(plain)])

@@ -40,6 +40,12 @@ class WriterState:
         """Whether it may still write."""
         return self.status == "running"
 
+    @property
+    def last_sign(self) -> float:
+        """When it was last known to be at work, seconds since 1970."""
+        ended = number(self.record.get("ended"))
+        return ended if ended == ended else max(number(self.record.get("heartbeat")), 0.0)
+
     def news(self) -> tuple[Any, ...]:
         """Return what matters to a reader: all but the time of the last heartbeat."""
         return self.status, {
@@ -73,8 +79,8 @@ class SolveState:
     def recorded(self) -> np.ndarray | None:
         """Instances whose steps are kept, None when that is not known."""
         chosen = self.start.get("instances")
-        if isinstance(chosen, list):
-            return np.asarray(chosen, "i4")
+        if isinstance(chosen, list | int):  # one instance alone is written as its number
+            return np.atleast_1d(np.asarray(chosen, "i4"))
         return np.arange(self.batch, dtype="i4") if self.start else None
 
     def per_instance(
@@ -163,10 +169,8 @@ def overall_status(
         status = "interrupted" if status in ("", "running") else status
         return status if anything else "empty"
     latest = max(process.started(writer.record) for writer in writers.values())
-    last = [writer for writer in writers.values() if writer.heartbeat >= latest - 1.0] or [
-        *writers.values()
-    ]
-    found = {writer.status for writer in last}
+    last = [writer for writer in writers.values() if writer.last_sign >= latest]
+    found = {writer.status for writer in last or writers.values()}
     for status in ("failed", "interrupted", "cancelled"):
         if status in found:
             return status if anything or status != "interrupted" else "empty"
