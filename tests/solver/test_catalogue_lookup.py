@@ -7,7 +7,14 @@ from solver.controllers.digital_filter import DigitalFilter
 from solver.controllers.integral import Integral
 from solver.controllers.pi import PI
 from solver.controllers.pid import PID
-from solver.errors import InvalidArgument, InvalidType, SolverError, UnknownController
+from solver.errors import (
+    InvalidArgument,
+    InvalidType,
+    SolverError,
+    UnknownController,
+    UnknownMethod,
+    UnknownStatistic,
+)
 
 
 def test_every_controller_is_found_with_a_name_a_title_and_bounded_settings():
@@ -41,7 +48,7 @@ def test_controllers_and_presets_by_name(name, expected):
 
 
 def test_settings_go_over_the_preset():
-    assert catalogue.controller_by_name("h312b", {"b": 6.0}).b == 6.0
+    assert catalogue.controller_by_name("h312b", {"b": 6.0}).settings()["b"] == 6.0
     with pytest.raises(InvalidArgument, match="no setting 'gain'"):
         catalogue.controller_by_name("pid", {"gain": 1})
 
@@ -60,3 +67,21 @@ def test_an_unknown_controller_is_answered_with_the_nearest_name():
 def test_a_copy_of_the_catalogue_may_be_changed():
     catalogue.controllers().clear()
     assert catalogue.controllers()
+
+
+@pytest.mark.parametrize(
+    ("lookup", "known", "error"),
+    [
+        (catalogue.method_by_name, catalogue.methods, UnknownMethod),
+        (catalogue.statistic_by_name, catalogue.statistics, UnknownStatistic),
+    ],
+)
+def test_methods_and_statistics_by_name(lookup, known, error):
+    assert len(known()) > 3
+    for name, cls in known().items():
+        assert isinstance(lookup(name.upper()), cls)
+        assert cls.name == name
+        with pytest.raises(error, match=f"did you mean '{name}'"):
+            lookup(name + "x")
+    with pytest.raises(InvalidType, match="must be a name"):
+        lookup(5)

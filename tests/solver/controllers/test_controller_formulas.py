@@ -194,7 +194,7 @@ def test_settings_out_of_bounds_are_named(make, settings_given, message):
 
 def test_a_gain_that_is_no_number_is_a_type_error():
     with pytest.raises(InvalidType, match="ki='much'"):
-        PID(ki="much")
+        PID(ki="much")  # pyright: ignore[reportArgumentType]
 
 
 def test_presets_take_changes_and_unknown_ones_are_named():

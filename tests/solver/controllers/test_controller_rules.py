@@ -175,14 +175,14 @@ def test_shares_of_no_error_are_finite(controller):
 
 
 @adaptive
-@pytest.mark.parametrize("order", [2, 4, 7])
+@pytest.mark.parametrize("order", [2, 7])
 def test_a_model_problem_settles_at_the_steady_error_ratio(controller, order):
     k, steady = order + 1, controller.steady_error_ratio(order)
     assert 0 < steady <= 1
     step = rows(1e-3, 1.0, 30.0)
     constant = rows(1.0, 1e-4, 50.0)  # error ratio = constant * step ** k
     history = controller.init(step)
-    for _ in range(1500):
+    for _ in range(400):
         proposal = controller.propose(constant * step**k, order, history)
         step, history = step * proposal.factor, proposal.history
     ratio = constant * step**k
