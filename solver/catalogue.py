@@ -132,9 +132,7 @@ def controller_by_name(name: str, settings: Mapping[str, Any] | None = None) -> 
     raise UnknownController.among(name, {*known, *CONTROLLER_ALIASES, *presets})
 
 
-def _lookup(
-    known: Mapping[str, type], name: str, error: type[UnknownName]
-) -> type:
+def _lookup(known: Mapping[str, type], name: str, error: type[UnknownName]) -> type:
     found = known.get(_text(name, error.kind).lower())
     if found is None:
         raise error.among(name, known)
