@@ -22,7 +22,8 @@ class PI(PowerLawController):
     | ------------- | --- | ---- | ---------- |
     | gustafsson    | 0.4 | 0.3  | 0.7/k and -0.4/k; Gustafsson (1991); the default here |
     | diffrax_pi    | 0.4 | 0.3  | values diffrax names; accepted steps never made smaller |
-    | diffrax_stiff | 0.1 | 0.3  | the milder ones it names for stiff problems |
+    | diffrax_easy  | 0.4 | 1    | values it names for easy problems, likewise |
+    | diffrax_rough | 0.1 | 0.3  | values it names for problems that are not smooth, likewise |
     | hairer_dopri5 | 0.2 | 0.65 | beta = 0.04 of Hairer's DOPRI5, no growth right after a refusal |
 
     DOPRI5 differs in that it ignores the last error on a refusal and floors it at 1e-4.
@@ -41,7 +42,11 @@ class PI(PowerLawController):
             {"kp": 0.4, "ki": 0.3, "never_shrink_on_accept": True},
             "diffrax 0.7, PIDController documentation",
         ),
-        "diffrax_stiff": (
+        "diffrax_easy": (
+            {"kp": 0.4, "ki": 1.0, "never_shrink_on_accept": True},
+            "diffrax 0.7, PIDController documentation",
+        ),
+        "diffrax_rough": (
             {"kp": 0.1, "ki": 0.3, "never_shrink_on_accept": True},
             "diffrax 0.7, PIDController documentation",
         ),
