@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from solver.errors import InvalidArgument
 from solver.problem import StateLayout
@@ -114,7 +115,7 @@ class DenseOutput:
         state = layout.unflatten(y)
         if not single:
             return state
-        return torch.utils._pytree.tree_map(lambda leaf: leaf[:, 0], state)
+        return tree_map(lambda leaf: leaf[:, 0], state)
 
     def _evaluate(self, tau: Tensor) -> Tensor:
         layout, steps = self.layout, self.steps

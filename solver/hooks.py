@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class SolveInfo:
     """What is known of a solve before its first step; compared by identity.
 
-    Every later record of the solve carries this object, so a hook can tell interleaved solves apart.
+    Every later record of the solve carries this object, so a hook can tell interleaved solves
+    apart.
     """
 
     batch: int  # B, number of instances
@@ -44,8 +45,8 @@ class SolveInfo:
 class StepBlock:
     """`n` consecutive step attempts of the whole batch of one solve.
 
-    Tensors are detached and on the device of the solve; the solver does not write to them again, so a
-    hook may keep them, and copies to the host only when it must.
+    Tensors are detached and on the device of the solve; the solver does not write to them again,
+    so a hook may keep them, and copies to the host only when it must.
     """
 
     solve: SolveInfo
@@ -72,12 +73,15 @@ class SolveEnd:
 class Hook:
     """Observes solves: override what you need, the rest does nothing.
 
-    A hook never changes a solve. One that raises an `Exception` is reported by one warning and switched
-    off for the rest of that solve; `KeyboardInterrupt` and other `BaseException`s pass through, so a
-    caller can stop a solve from here.
+    A hook never changes a solve. One that raises an `Exception` is reported by one warning and
+    switched
+    off for the rest of that solve; `KeyboardInterrupt` and other `BaseException`s pass through, so
+    a caller can stop a solve from here.
     """
 
-    block_size: int = 1  # attempts gathered before `on_steps` is called; the smallest asked for wins
+    block_size: int = (
+        1  # attempts gathered before `on_steps` is called; the smallest asked for wins
+    )
     statistics: "Sequence[Statistic | str]" = ()  # further columns this hook wants
     wants_states: bool = False  # ask for StepBlock.y
 

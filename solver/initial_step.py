@@ -12,8 +12,8 @@ def initial_step(
 ) -> Tensor:
     """Guess a first step size per instance from one more evaluation of the vector field.
 
-    Hairer, Norsett & Wanner I (2nd ed.), section II.4, "starting step size", every norm per row and the
-    probe kept inside the span.
+    Hairer, Norsett & Wanner I (2nd ed.), section II.4, "starting step size", every norm per row
+    and the probe kept inside the span.
 
     Args:
         field: vector field in the direction of integration.
@@ -35,8 +35,6 @@ def initial_step(
     probe = field(t0 + h0, y0 + h0.to(scale.dtype)[:, None] * f0)
     d2 = rms_norm(((probe - f0) / scale).masked_fill(blind, 0)).to(t0.dtype) / h0
     slope = torch.maximum(d1.to(t0.dtype), d2)
-    h1 = torch.where(
-        slope <= 1e-15, (h0 * 1e-3).clamp_min(1e-6), (0.01 / slope) ** (1.0 / order)
-    )
+    h1 = torch.where(slope <= 1e-15, (h0 * 1e-3).clamp_min(1e-6), (0.01 / slope) ** (1.0 / order))
     h = torch.minimum(100 * h0, h1.nan_to_num(nan=0.0, posinf=0.0))
     return torch.minimum(torch.where(h > 0, h, h0 * 1e-3), span)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def rms_norm(x: Tensor) -> Tensor:
-    """Root mean square over the components: `(B, D)` real or complex -> `(B,)` real; 0 for D = 0."""
+    """Root mean square over components: `(B, D)` real or complex -> `(B,)` real; 0 for D = 0."""
     return torch.linalg.vector_norm(x, dim=-1) * (1.0 / math.sqrt(max(x.shape[-1], 1)))
 
 

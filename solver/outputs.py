@@ -14,7 +14,8 @@ class Outputs:
 
     Args:
         times: with `outputs (B, T)`.
-        differ: whether gradients w.r.t. output times are wanted apart from those w.r.t. t0 and t1; then
+        differ: whether gradients w.r.t. output times are wanted apart from those w.r.t. t0 and t1;
+        then
             outputs at the ends are read off the polynomials too.
     """
 

@@ -1,4 +1,5 @@
-"""An initial value problem as the loop sees it: flat states, every row running forward in its own time."""
+"""An initial value problem as the loop sees it: flat states, every row running forward in its own
+time."""
 
 import contextlib
 import functools
@@ -24,8 +25,8 @@ def real_dtype(dtype: torch.dtype) -> torch.dtype:
 class StateLayout:
     """How a user's state, a tensor `(B, ...)` or a pytree of them, lies in a flat `(B, D)` tensor.
 
-    Half precision states are computed in float32 and handed to the vector field and back in their own
-    dtype; whole numbers become the default float dtype.
+    Half precision states are computed in float32 and handed to the vector field and back in their
+    own dtype; whole numbers become the default float dtype.
 
     Raises:
         InvalidType, InvalidArgument: `y0` has no batch axis, unequal batches, or an odd dtype.
@@ -35,7 +36,9 @@ class StateLayout:
         """Read shapes and dtypes off the initial state."""
         leaves, self.tree = pytree.tree_flatten(y0)
         if not leaves:
-            raise InvalidArgument("y0 holds no tensor: must be a tensor (B, ...) or a pytree of them")
+            raise InvalidArgument(
+                "y0 holds no tensor: must be a tensor (B, ...) or a pytree of them"
+            )
         leaves = [self._as_float(leaf) for leaf in leaves]
         self.shapes = [leaf.shape[1:] for leaf in leaves]
         self.dtypes = [leaf.dtype for leaf in leaves]
@@ -43,10 +46,13 @@ class StateLayout:
         for leaf in leaves[1:]:
             if leaf.shape[0] != self.batch:
                 raise InvalidArgument(
-                    f"y0 has leaves with {self.batch} and {leaf.shape[0]} rows: all need the same batch size"
+                    f"y0 has leaves with {self.batch} and {leaf.shape[0]} rows: all need the same "
+                    "batch size"
                 )
             if leaf.device != self.device:
-                raise InvalidArgument(f"y0 has leaves on {self.device} and {leaf.device}: must be one device")
+                raise InvalidArgument(
+                    f"y0 has leaves on {self.device} and {leaf.device}: must be one device"
+                )
         wide = [torch.float32 if dtype in HALF_DTYPES else dtype for dtype in self.dtypes]
         self.dtype = wide[0]
         for dtype in wide[1:]:
@@ -62,10 +68,13 @@ class StateLayout:
     def _as_float(leaf: Any) -> Tensor:
         if not isinstance(leaf, Tensor):
             raise InvalidType(
-                f"y0 holds a {type(leaf).__name__}: must be a tensor (B, ...) or a pytree of such tensors"
+                f"y0 holds a {type(leaf).__name__}: must be a tensor (B, ...) or a pytree of such "
+                "tensors"
             )
         if leaf.ndim == 0:
-            raise InvalidArgument("y0 has shape (): needs a batch axis, such as y0[None] for one instance")
+            raise InvalidArgument(
+                "y0 has shape (): needs a batch axis, such as y0[None] for one instance"
+            )
         if leaf.dtype in (*COMPUTE_DTYPES, *HALF_DTYPES):
             return leaf
         if leaf.is_floating_point() or leaf.is_complex() or leaf.dtype == torch.bool:
@@ -73,16 +82,24 @@ class StateLayout:
         return leaf.to(torch.get_default_dtype())
 
     def _join(self, leaves: Sequence[Tensor], lead: tuple[int, ...]) -> Tensor:
-        flat = [leaf.reshape(*lead, size).to(self.dtype) for leaf, size in zip(leaves, self.sizes, strict=True)]
+        flat = [
+            leaf.reshape(*lead, size).to(self.dtype)
+            for leaf, size in zip(leaves, self.sizes, strict=True)
+        ]
         return flat[0] if len(flat) == 1 else torch.cat(flat, dim=-1)
 
     def unflatten(self, y: Tensor) -> Any:
-        """Turn `(*lead, D)` into the user's structure with leaves `(*lead, ...)` in their own dtypes."""
+        """Turn `(*lead, D)` into the user's structure with leaves `(*lead, ...)` in their own
+        dtypes."""
         lead, leaves, at = y.shape[:-1], [], 0
         for shape, dtype, size in zip(self.shapes, self.dtypes, self.sizes, strict=True):
             part = y[..., at : at + size].reshape(lead + shape)
             if dtype != part.dtype:
-                part = part.real.to(dtype) if part.is_complex() and not dtype.is_complex else part.to(dtype)
+                part = (
+                    part.real.to(dtype)
+                    if part.is_complex() and not dtype.is_complex
+                    else part.to(dtype)
+                )
             leaves.append(part)
             at += size
         return leaves[0] if self.single else pytree.tree_unflatten(leaves, self.tree)
@@ -91,20 +108,26 @@ class StateLayout:
         """Turn what the vector field returned into `(B, D)`.
 
         Raises:
-            InvalidType, InvalidArgument: it is no tensor, or structure, shape, dtype or device differ.
+            InvalidType, InvalidArgument: it is no tensor, or structure, shape, dtype or device
+            differ.
         """
         leaves, tree = ([slope], None) if self.single else pytree.tree_flatten(slope)
         if not self.single and tree != self.tree:
-            raise InvalidArgument(f"f returned the structure {tree}: must be that of y0, {self.tree}")
+            raise InvalidArgument(
+                f"f returned the structure {tree}: must be that of y0, {self.tree}"
+            )
         for leaf, shape, dtype in zip(leaves, self.shapes, self.dtypes, strict=True):
             if not isinstance(leaf, Tensor):
                 raise InvalidType(f"f returned a {type(leaf).__name__}: must be a tensor like y")
             if leaf.shape != (self.batch, *shape):
                 raise InvalidArgument(
-                    f"f returned shape {tuple(leaf.shape)}: must be {(self.batch, *shape)}, the shape of y"
+                    f"f returned shape {tuple(leaf.shape)}: must be {(self.batch, *shape)}, the "
+                    "shape of y"
                 )
             if leaf.device != self.device:
-                raise InvalidArgument(f"f returned a tensor on {leaf.device}: must be on {self.device} like y0")
+                raise InvalidArgument(
+                    f"f returned a tensor on {leaf.device}: must be on {self.device} like y0"
+                )
             if leaf.is_complex() and not dtype.is_complex:
                 raise InvalidType(f"f returned {leaf.dtype} for a {dtype} state: make y0 complex")
         return self._join(leaves, (self.batch,))
@@ -123,7 +146,9 @@ class Field:
         """Wrap `f`; `direction (B,)` is +1 or -1, or None if every row runs forward."""
         self._f, self.layout, self._args = f, layout, args
         self._direction = direction
-        self._column = None if direction is None else direction.to(real_dtype(layout.dtype))[:, None]
+        self._column = (
+            None if direction is None else direction.to(real_dtype(layout.dtype))[:, None]
+        )
         self._copies = False  # whether f is known to write into its argument
         self._narrow_time: torch.dtype | None = None
         self._checked = False
@@ -138,7 +163,10 @@ class Field:
         self.calls += 1
         slope = self._call(t, y) if self._checked else self._first_call(t, y)
         if not (
-            layout.plain and type(slope) is Tensor and slope.shape == y.shape and slope.dtype == y.dtype
+            layout.plain
+            and type(slope) is Tensor
+            and slope.shape == y.shape
+            and slope.dtype == y.dtype
         ):
             slope = layout.flatten_slope(slope)
         return slope if self._column is None else slope * self._column
@@ -153,7 +181,7 @@ class Field:
         return slope
 
     def _first_call(self, t: Tensor, y: Tensor) -> Any:
-        """Call with a copy, to learn whether `f` writes into its argument and which time it takes."""
+        """Call with a copy, to learn whether `f` writes into it and which time `f` takes."""
         self._copies = True
         flat = y.clone()
         before = 0 if flat.is_inference() else flat._version

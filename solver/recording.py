@@ -3,15 +3,19 @@
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from solver.controllers.base import Controller
 from solver.hooks import Hook, SolveEnd, SolveInfo, StepBlock
 from solver.statistics.base import Attempts, Statistic
 from solver.statistics.limiter import ACCURACY, DT_MAX, DT_MIN, FIRST, JUMP, NON_FINITE, SPAN
+
+if TYPE_CHECKING:
+    from solver.solution import Solution
 
 MAX_SECONDS = 0.25  # a block is handed over after this long even if it is not full
 MAX_ELEMENTS = 4_000_000  # of weighted errors held in a block
@@ -63,7 +67,7 @@ class Recorder:
         for hook in tuple(self._hooks):
             try:
                 call(hook)
-            except Exception as error:  # noqa: BLE001 - a hook may raise anything, the solve goes on
+            except Exception as error:  # a hook may raise anything, the solve goes on
                 self._hooks.remove(hook)
                 warnings.warn(
                     f"{type(hook).__name__} raised {type(error).__name__}: {error}; "
@@ -114,7 +118,7 @@ class Recorder:
                 ),
                 limiter=self._limiter(first, dt, ratio, stack(reach), stack(stop)),
                 factor=stack(factor),
-                history=torch.utils._pytree.tree_map(lambda *leaves: stack(leaves), *history),
+                history=tree_map(lambda *leaves: stack(leaves), *history),
                 controller=self._controller,
                 error_order=self._info.error_order or self._info.method_order,
             )
@@ -136,9 +140,10 @@ class Recorder:
     def _measure(self, statistic: Statistic, attempts: Attempts) -> Tensor:
         try:
             return statistic.measure(attempts)
-        except Exception as error:  # noqa: BLE001 - a user's statistic must not end a solve
+        except Exception as error:  # a user's statistic must not end a solve
             warnings.warn(
-                f"statistic {statistic.name!r} raised {type(error).__name__}: {error}; it is NaN here",
+                f"statistic {statistic.name!r} raised {type(error).__name__}: {error}; it is NaN "
+                "here",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -162,7 +167,14 @@ class Recorder:
             code = torch.where(dt >= self._dt_max, DT_MAX, code)
         return torch.where(reach, torch.where(stop < self._end, JUMP, SPAN), code)
 
-    def end(self, end: SolveEnd) -> None:
+    def end(self, solution: "Solution") -> None:
         """Hand over what is pending and tell the hooks how the solve ended."""
+        self._finish(SolveEnd(self._info, solution, solution.stats.wall_seconds))
+
+    def broken_off(self, error: BaseException, seconds: float) -> None:
+        """Hand over what is pending and tell the hooks what broke the solve off."""
+        self._finish(SolveEnd(self._info, None, seconds, f"{type(error).__name__}: {error}"))
+
+    def _finish(self, end: SolveEnd) -> None:
         self.flush()
         self._tell(lambda hook: hook.on_solve_end(end))

@@ -14,7 +14,8 @@ from solver.status import Status
 class Stats:
     """Counts of a solve; tensors are `(B,)` int64 and count only what that row needed.
 
-    `n_f_calls` is how often the vector field was called, `n_rows_evaluated = n_f_calls * B` what these
+    `n_f_calls` is how often the vector field was called, `n_rows_evaluated = n_f_calls * B` what
+    these
     calls evaluated; its excess over `n_f_evals.sum()` was spent on rows that were done or waited.
     """
 
@@ -39,8 +40,8 @@ class Stats:
 class Solution:
     """Solution of a batch of initial value problems.
 
-    Outputs that a failed row never reached are NaN. `t_reached`, `y_reached` are the last accepted time
-    and state of every row, failed or not.
+    Outputs that a failed row never reached are NaN. `t_reached`, `y_reached` are the last accepted
+    time and state of every row, failed or not.
     """
 
     ts: Tensor  # (B, T) times asked for; (B, 1), the end, without t_eval
@@ -77,7 +78,8 @@ class Solution:
         component = int(self.component[row])
         where = f", component {component}" if component >= 0 else ""
         return (
-            f"row {row} failed with {status.name} at t = {t:.9g}, dt = {self.last_dt[row].item():.3g}"
+            f"row {row} failed with {status.name} at t = {t:.9g}, dt = "
+            f"{self.last_dt[row].item():.3g}"
             f"{where}, after {int(self.stats.n_steps[row])} attempts. {status.cure}"
         )
 

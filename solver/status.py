@@ -26,7 +26,8 @@ _CURES = {
         "y0 or the vector field at t0 is not finite there; check the initial state and its domain."
     ),
     Status.REACHED_DT_MIN: "Lower dt_min, loosen rtol/atol, or use a method for stiff problems.",
-    Status.REACHED_MAX_STEPS: "Raise max_steps, loosen rtol/atol, or use a method for stiff problems.",
+    Status.REACHED_MAX_STEPS: "Raise max_steps, loosen rtol/atol, or use a method for stiff "
+    "problems.",
     Status.NON_FINITE: (
         "The vector field or the state is NaN or infinite however small the step: the solution "
         "blows up or leaves the domain of the field."

@@ -1,4 +1,4 @@
-"""When a problem starts, ends, jumps and is asked for outputs: checked, and turned to run forward."""
+"""When a problem starts, ends, jumps and is asked for outputs: checked, turned to run forward."""
 
 from typing import Any, NamedTuple
 
@@ -37,7 +37,8 @@ def read_times(
     """Check the times a user gave and lay them out per row.
 
     Raises:
-        InvalidArgument: a shape does not fit the batch, a time is not finite or out of order, an output
+        InvalidArgument: a shape does not fit the batch, a time is not finite or out of order, an
+        output
             lies outside the span, or start or end is missing.
         InvalidType: something that is no number, list or tensor.
     """
@@ -48,12 +49,15 @@ def read_times(
         if mask is not None:
             if mask.dtype != torch.bool or mask.shape not in (ts.shape, ts.shape[1:]):
                 raise InvalidArgument(
-                    f"t_eval_mask has shape {tuple(mask.shape)} and dtype {mask.dtype}: must be bool, "
+                    f"t_eval_mask has shape {tuple(mask.shape)} and dtype {mask.dtype}: must be "
+                    f"bool, "
                     f"{tuple(ts.shape)}, True where a time is asked for"
                 )
             ts = torch.where(mask.to(device), ts, torch.nan)
         if bool(ts.isinf().any()):
-            raise InvalidArgument("t_eval holds an infinite time: must be finite, or NaN for no output")
+            raise InvalidArgument(
+                "t_eval holds an infinite time: must be finite, or NaN for no output"
+            )
     elif mask is not None:
         raise InvalidArgument("t_eval_mask is given without t_eval")
     start = _ends("t0", t0, ts, 0, batch, dtype, device)
@@ -84,7 +88,9 @@ def _turned(t: Tensor, direction: Tensor | None) -> Tensor:
     return t * (direction if t.ndim == 1 else direction[:, None])
 
 
-def _tensor(name: str, value: Any, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, float]:
+def _tensor(
+    name: str, value: Any, dtype: torch.dtype, device: torch.device
+) -> tuple[Tensor, float]:
     """Return the value as a tensor of the time dtype, and the rounding unit it came with."""
     eps = torch.finfo(dtype).eps
     if isinstance(value, Tensor):
@@ -96,7 +102,9 @@ def _tensor(name: str, value: Any, dtype: torch.dtype, device: torch.device) -> 
     try:
         return torch.as_tensor(value, dtype=dtype, device=device), eps
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InvalidType(f"{name} is a {type(value).__name__}: must be numbers or a tensor") from error
+        raise InvalidType(
+            f"{name} is a {type(value).__name__}: must be numbers or a tensor"
+        ) from error
 
 
 def read_grid(name: str, times: Tensor, batch: int) -> Tensor:
@@ -126,15 +134,21 @@ def _ends(
     """Return t0 or t1 as `(B,)`: given, or the first or last output of the row."""
     if value is None:
         if ts is None:
-            raise InvalidArgument(f"{name} is missing: give t0 and t1, or t_eval with at least one time")
+            raise InvalidArgument(
+                f"{name} is missing: give t0 and t1, or t_eval with at least one time"
+            )
         there = ~ts.detach().isnan()
         if ts.shape[1] == 0 or not bool(there.any(dim=1).all()):
             row = 0 if ts.shape[1] == 0 else int(there.any(dim=1).logical_not().nonzero()[0])
             if batch == 0:
                 return torch.zeros(0, dtype=dtype, device=device)
-            raise InvalidArgument(f"{name} is missing and t_eval has no time for row {row}: give {name}")
-        place = there.int().argmax(dim=1) if which == 0 else (
-            ts.shape[1] - 1 - there.flip(1).int().argmax(dim=1)
+            raise InvalidArgument(
+                f"{name} is missing and t_eval has no time for row {row}: give {name}"
+            )
+        place = (
+            there.int().argmax(dim=1)
+            if which == 0
+            else (ts.shape[1] - 1 - there.flip(1).int().argmax(dim=1))
         )
         return ts.gather(1, place[:, None])[:, 0]
     times, _ = _tensor(name, value, dtype, device)
@@ -143,7 +157,9 @@ def _ends(
     elif times.numel() == batch and times.ndim <= 2 and times.shape[0] == batch:
         times = times.reshape(batch)
     else:
-        raise InvalidArgument(f"{name} has shape {tuple(times.shape)}: must be a number or ({batch},)")
+        raise InvalidArgument(
+            f"{name} has shape {tuple(times.shape)}: must be a number or ({batch},)"
+        )
     finite = times.detach().isfinite()
     if not bool(finite.all()):
         row = int(finite.logical_not().nonzero()[0])

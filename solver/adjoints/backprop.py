@@ -8,7 +8,7 @@ from torch import Tensor
 
 from solver.adjoints.base import Adjoint
 from solver.dense import DenseRecord
-from solver.loop import Outcome, Problem, integrate
+from solver.loop import Loop, Outcome, Problem
 from solver.outputs import Outputs
 from solver.recording import Recorder
 from solver.status import Status
@@ -19,8 +19,8 @@ from solver.status import Status
 class Backprop(Adjoint):
     """Autograd follows every accepted step; memory grows with steps times stages times network.
 
-    Step sizes are constants to autograd: the mesh moves with t0, and the last step of each row takes up
-    a change of t1. This is the exact derivative of the steps that were taken.
+    Step sizes are constants to autograd: the mesh moves with t0, and the last step of each row
+    takes up a change of t1. This is the exact derivative of the steps that were taken.
     """
 
     name: ClassVar[str] = "backprop"
@@ -37,7 +37,7 @@ class Backprop(Adjoint):
     ) -> tuple[Outcome, Tensor | None]:
         """Run the loop, with autograd's graph if one is wanted."""
         with torch.set_grad_enabled(graph):
-            outcome = integrate(problem, outputs, dense, recorder, graph=graph)
+            outcome = Loop(problem, outputs, dense, recorder, graph=graph).run()
             if outputs is None:
                 return outcome, None
             success = outcome.status == int(Status.SUCCESS)

@@ -19,7 +19,7 @@ class Trial(NamedTuple):
 
 
 class Stepper(ABC):
-    """Working state of a method in one solve: it takes attempts and remembers slopes between them."""
+    """Working state of a method in one solve: takes attempts, remembers slopes between them."""
 
     evals_per_attempt: int  # evaluations of the vector field an attempt needs, start slope known
     keeps_end_slope: (
@@ -39,11 +39,13 @@ class Stepper(ABC):
 
     @abstractmethod
     def attempt(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Trial:
-        """Try one step of `dt (B,)` from `t` to `t_next` (both given, so that ends are met exactly)."""
+        """Try one step of `dt (B,)` from `t` to `t_next` (both given, so that ends are met
+        exactly)."""
 
     @abstractmethod
     def polynomial(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, y1: Tensor) -> Tensor:
-        """Return the step's dense output as `(degree, B, D)`, coefficients of theta, theta ** 2, ...
+        """Return the step's dense output as `(degree, B, D)`, coefficients of theta, theta ** 2,
+        ...
 
         `y(t + theta dt) = y + sum_j theta ** j * coefficient_j`; valid for the attempt just made.
         """

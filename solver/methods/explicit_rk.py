@@ -61,7 +61,7 @@ class ExplicitRungeKutta(Method):
 
 
 class BufferStages:
-    """Slopes `k` in one buffer that every attempt overwrites: three operations a stage, no graph."""
+    """Slopes `k` in one buffer that every attempt overwrites: three operations a stage."""
 
     def __init__(self, count: int, like: Tensor):
         """Allocate `count` slopes shaped like the state `(B, D)`."""
@@ -92,8 +92,8 @@ class BufferStages:
         """Return `interpolant^T k`, `(degree, B, D)`, for `interpolant (count, degree)`."""
         out = interpolant.t() @ self._flat
         if self.k.is_complex():
-            return torch.view_as_complex(out.reshape(-1, *self.k.shape[1:], 2))
-        return out.reshape(-1, *self.k.shape[1:])
+            return torch.view_as_complex(out.reshape(len(out), *self.k.shape[1:], 2))
+        return out.reshape(len(out), *self.k.shape[1:])
 
     def take_over(self, moved: Tensor, source: int) -> None:
         """Let slope `source` be the first slope in the rows `moved (B, 1)`."""

@@ -1,6 +1,7 @@
 """What the controller did: its factor, the parts it is made of, and whether a limit cut it."""
 
-from typing import final
+from collections.abc import Mapping
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
@@ -61,7 +62,7 @@ class Clamped(Statistic):
 
     name, title, unit = "clamped", "Clamp hit", "code"
     help = "-1: the factor was raised to the smallest allowed, 1: cut to the largest, 0: neither."
-    labels = {-1: "raised", 0: "free", 1: "cut"}
+    labels: ClassVar[Mapping[int, str]] = {-1: "raised", 0: "free", 1: "cut"}
     signed = True
 
     def measure(self, attempts: Attempts) -> Tensor:

@@ -1,6 +1,7 @@
 """What set the size of a step."""
 
-from typing import final
+from collections.abc import Mapping
+from typing import ClassVar, final
 
 from torch import Tensor
 
@@ -18,7 +19,7 @@ class Limiter(Statistic):
         "Why the step was not larger: the error of the step before (accuracy), a bound, the end of "
         "the span, a jump, a non-finite trial, or the rule for the first step."
     )
-    labels = {
+    labels: ClassVar[Mapping[int, str]] = {
         ACCURACY: "accuracy",
         DT_MIN: "dt_min",
         DT_MAX: "dt_max",

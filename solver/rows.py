@@ -1,0 +1,57 @@
+"""Who still runs, how the others ended, and what each row needed."""
+
+import torch
+from torch import Tensor
+
+from solver.status import Status
+from solver.times import Times
+
+TALLY_EVERY = 64  # attempts whose masks are kept before they are added up
+
+
+class Rows:
+    """Who still runs, how the others ended, and what each needed."""
+
+    def __init__(self, times: Times, fixed: bool):
+        """Let every row run that has a span; `fixed` steps may be stretched a little more."""
+        start, end = times.start.detach(), times.end.detach()
+        eps = torch.finfo(start.dtype).eps
+        # A step may be stretched this much to land on its end rather than leave a crumb.
+        self.stretch = 1 + (1e-6 if fixed else max(1e-9, 4 * eps))
+        self.smallest = eps * eps * (end - start)  # (B,) of a step, where t is near zero
+        self.eps = eps
+        self.running = start < end
+        zero = torch.zeros_like(start, dtype=torch.int64)
+        self.status, self.n_steps, self.n_accepted = zero, zero, zero
+        self.component, self.extra_evals = zero - 1, zero.clone()
+        self.last_dt = torch.full_like(start, torch.nan)
+        self.ended_on_accept = self.running.logical_not()
+        self._pending: list[tuple[Tensor, Tensor]] = []
+
+    def tally(self, running: Tensor, moved: Tensor) -> None:
+        """Count one attempt."""
+        self._pending.append((running, moved))
+        if len(self._pending) >= TALLY_EVERY:
+            self.add_up()
+
+    def add_up(self) -> None:
+        """Add pending masks to the counts."""
+        if self._pending:
+            running, moved = zip(*self._pending, strict=True)
+            self.n_steps = self.n_steps + torch.stack(running).sum(dim=0)
+            self.n_accepted = self.n_accepted + torch.stack(moved).sum(dim=0)
+            self._pending = []
+
+    def fail(
+        self, rows: Tensor, status: Tensor | Status, component: Tensor, dt: Tensor, moved: Tensor
+    ) -> None:
+        """End `rows (B,)` with `status`."""
+        self.status = torch.where(rows, torch.as_tensor(status, device=rows.device), self.status)
+        self.component = torch.where(rows, component, self.component)
+        self.last_dt = torch.where(rows, dt, self.last_dt)
+        self.ended_on_accept = torch.where(rows, moved, self.ended_on_accept)
+        self.running = self.running & ~rows
+
+    def floor(self, t: Tensor) -> Tensor:
+        """Return the smallest step the time dtype resolves at `t`, `(B,)`."""
+        return torch.maximum(2 * self.eps * t.abs(), self.smallest)
