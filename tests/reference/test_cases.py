@@ -32,6 +32,7 @@ SMOOTH = [
     if not CASES[name]["stiff"]
     and not CASES[name].get("discontinuities_t")
     and CASES[name]["reference"].get("t_mid")
+    and any(check["rtol"] > 1e-9 for check in CASES[name]["checks"])
 ]
 BATCHES = [name for name, case in CASES.items() if case["kind"] == "batch"]
 ORDER_5_AND_UP = ["tsit5", "dopri5", "vern7", "dopri8"]
@@ -82,13 +83,18 @@ def solve_case(case: dict[str, Any], checks: list[dict[str, Any]], method: str, 
     )
 
 
-@pytest.mark.parametrize("method", [*ORDER_5_AND_UP, "bosh3"])
-@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        (name, method)
+        for name in SINGLE
+        for method in [*ORDER_5_AND_UP, "bosh3"]
+        if checks_for(CASES[name], method)
+    ],
+)
 def test_a_case_ends_where_the_literature_says(name, method):
     case = CASES[name]
     checks = checks_for(case, method)
-    if not checks:
-        pytest.skip("no tolerance loose enough has a bound")
     with torch.no_grad():
         sol = solve_case(case, [check for check, _ in checks], method)
     assert sol.status.tolist() == [Status.SUCCESS] * len(checks), sol.message(0)
@@ -105,8 +111,6 @@ def test_values_inside_the_interval_are_of_the_size_of_the_error_at_its_end(name
     case = CASES[name]
     reference = case["reference"]
     checks = [(check, bound) for check, bound in checks_for(case, method) if check["rtol"] > 1e-9]
-    if not checks:
-        pytest.skip("only the tightest tolerance has a bound")
     with torch.no_grad():
         sol = solve_case(case, [check for check, _ in checks], method)
     for row, (check, bound) in enumerate(checks):

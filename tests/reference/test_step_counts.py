@@ -131,7 +131,15 @@ ORBITS = json.loads((HERE / "peer_steps" / "single_orbits.json").read_text())["r
 
 
 @pytest.mark.parametrize(
-    "run", ORBITS, ids=["-".join(run[key] for key in list(run)[:4]) for run in ORBITS]
+    "run",
+    [
+        pytest.param(
+            run,
+            id="-".join(run[key] for key in ("peer", "case", "method", "gains")),
+            marks=[pytest.mark.slow] if run["method"] == "tsit5" else [],
+        )
+        for run in ORBITS
+    ],
 )
 def test_orbits_take_as_many_steps_as_in_torchode_and_diffrax(run):
     sol = solve_single(
