@@ -17,14 +17,17 @@ def horner(y: Tensor, coefficients: Tensor, theta: Tensor) -> Tensor:
 
     Args:
         y: state at the start of the step, `(n, D)`.
-        coefficients: `(degree, n, D)` of theta, theta ** 2, ...
-        theta: place in the step, 0 to 1, `(n,)` in the real dtype of the state.
+        coefficients: `(degree, n, D)` of theta, theta ** 2, ..., in the state's dtype or wider.
+        theta: place in the step, 0 to 1, `(n,)`.
+
+    Returns:
+        `(n, D)` in the state's dtype.
     """
-    at = theta[:, None]
+    at = theta.to(coefficients.real.dtype)[:, None]
     total = coefficients[-1]
     for coefficient in coefficients[:-1].flip(0).unbind(0):
         total = torch.addcmul(coefficient, total, at)
-    return torch.addcmul(y, total, at)
+    return torch.addcmul(y.to(total.dtype), total, at).to(y.dtype)
 
 
 class DenseRecord:
@@ -129,7 +132,6 @@ class DenseOutput:
         row = torch.arange(layout.batch, device=tau.device)[:, None].expand_as(attempt)
         t, dt = steps.t[attempt, row], steps.dt[attempt, row]
         theta = torch.where(moved, (tau - t) / torch.where(moved, dt, 1.0), 0.0)
-        theta = theta.to(steps.y.real.dtype)
         polynomial = steps.polynomial[attempt, :, row]  # (B, T, degree, D)
         y = horner(
             steps.y[attempt, row].flatten(0, 1),

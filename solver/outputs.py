@@ -60,7 +60,7 @@ class Outputs:
         rows = torch.arange(len(count), device=count.device).repeat_interleave(count)
         before = count.cumsum(0) - count
         columns = torch.arange(len(rows), device=count.device) - before[rows] + self._index[rows]
-        theta = ((self._tau[rows, columns] - t[rows]) / dt[rows]).to(y.real.dtype)
+        theta = (self._tau[rows, columns] - t[rows]) / dt[rows]
         self._values.append(horner(y[rows], polynomial[:, rows], theta))
         self._rows.append(rows)
         self._columns.append(columns)

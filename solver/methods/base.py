@@ -48,6 +48,7 @@ class Stepper(ABC):
         ...
 
         `y(t + theta dt) = y + sum_j theta ** j * coefficient_j`; valid for the attempt just made.
+        The dtype may be wider than the state's.
         """
 
     @abstractmethod

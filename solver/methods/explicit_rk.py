@@ -90,7 +90,7 @@ class BufferStages:
 
     def polynomial(self, interpolant: Tensor) -> Tensor:
         """Return `interpolant^T k`, `(degree, B, D)`, for `interpolant (count, degree)`."""
-        out = interpolant.t() @ self._flat
+        out = interpolant.t() @ self._flat.to(interpolant.dtype)
         if self.k.is_complex():
             return torch.view_as_complex(out.reshape(len(out), *self.k.shape[1:], 2))
         return out.reshape(len(out), *self.k.shape[1:])
@@ -130,7 +130,8 @@ class GraphStages:
     def polynomial(self, interpolant: Tensor) -> Tensor:
         """Return `interpolant^T k`, `(degree, B, D)`, for `interpolant (count, degree)`."""
         k = torch.stack(self._rows)
-        return torch.tensordot(interpolant.t().to(k.dtype), k, dims=1)
+        dtype = torch.promote_types(interpolant.dtype, k.dtype)
+        return torch.tensordot(interpolant.t().to(dtype), k.to(dtype), dims=1)
 
     def take_over(self, moved: Tensor, source: int) -> None:
         """Let slope `source` be the first slope in the rows `moved (B, 1)`."""
@@ -154,6 +155,9 @@ class ExplicitStepper(Stepper):
         self._tab = tableau.coefficients(self._real, like.device)
         in_time = tableau.coefficients(time_dtype, like.device)
         self._c = in_time.c[:, None]  # (S, 1)
+        # Interpolants of high order have weights of size 1000 that nearly cancel: rounded to
+        # float32, # they would cost four digits, so they are used in the dtype of time.
+        self._interpolant = in_time.interpolant
         self._extra_c = in_time.extra_c[:, None]
         exact = tableau.exact
         self._at_end = [c == 1 for c in exact.c]
@@ -211,7 +215,7 @@ class ExplicitStepper(Stepper):
                 state = torch.addcmul(y, h, stages.combine(row, at))
                 stages.put(at, self._field(t_next if self._extra_at_end[e] else times[e], state))
         self._polynomial_made = True
-        return stages.polynomial(tab.interpolant) * h
+        return stages.polynomial(self._interpolant) * h
 
     def advance(self, moved: Tensor) -> None:
         """Go on from the attempt just made in the rows `moved (B,)`."""

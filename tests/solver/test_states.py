@@ -210,3 +210,14 @@ def test_an_error_inside_the_field_reaches_the_caller_as_it_is():
 
     with pytest.raises(KeyError, match="mine"):
         solve_ivp(f, torch.ones(1, 1), [0.0, 1.0])
+
+
+@pytest.mark.parametrize("method", ["tsit5", "dopri5", "vern7", "dopri8"])
+@pytest.mark.parametrize("dense", [False, True])
+def test_dense_output_in_float32_is_as_good_as_float32(method, dense):
+    times = torch.linspace(0, 1, 21)
+    y0 = torch.ones(1, 1, dtype=torch.float32)
+    sol = solve_ivp(decay, y0, times, method=method, rtol=1e-6, atol=1e-6, dense=dense)
+    ys = sol(times) if dense else sol.ys
+    assert ys.dtype == torch.float32
+    assert (ys[0, :, 0].double() - torch.exp(-times)).abs().max() < 1e-6
