@@ -10,10 +10,10 @@ from app.live.state import evals_per_attempt, in_words, look, title_of
 POLL = 0.5  # seconds between looks at a run that grows
 
 heading = st.empty()
-heading.title("Live", anchor=False)
-place = st.empty()
-with place.container():
-    st.skeleton(height=620)
+waiting = st.empty()
+if session.get("_live_seen") is None:  # later the old picture stays until the new one is there
+    heading.title("Live", anchor=False)
+    waiting.skeleton(height=620)
 
 described = frame.described()
 if described is None:
@@ -42,10 +42,13 @@ def body() -> None:
         workers.watch(now.id, session.session_id())
     if now.word != shown.word:
         st.rerun()  # buttons and badge stand outside
+    drawable = now.has_steps
     notices.notice(now, workers)
-    if not now.has_steps:
+    if not drawable:
         if now.live:
             st.skeleton(height=420)
+        elif now.word in ("finished", "cancelled", "failed"):
+            st.info("No attempt of this run can be read, so there is nothing to draw.")
         return
     other = compare.other_run(now)
     panel.draw(now, other, about, evals_per_attempt(now.spec, described))
@@ -57,8 +60,9 @@ def body() -> None:
         compare.section(now, other, described)
 
 
-with place.container():
-    st.caption(" — ".join(t for t in (about.get("question", ""), in_words(shown.spec)) if t))
-    if spec is not None:
-        actions.bar(shown, spec, workers, described)
-    st.fragment(body, run_every=POLL if shown.live else None)()
+st.caption(" — ".join(t for t in (about.get("question", ""), in_words(shown.spec)) if t))
+if spec is not None:
+    actions.bar(shown, spec, workers, described)
+st.fragment(body, run_every=POLL if shown.live else None)()
+waiting.empty()
+session.put("_live_seen", True)
