@@ -102,6 +102,12 @@ def test_the_server_listens_on_this_machine_only_and_reports_to_nobody():
     assert config["browser"]["gatherUsageStats"] is False
     assert config["server"].get("enableCORS", True) is True
     assert config["server"].get("enableXsrfProtection", True) is True
-    assert config["server"]["headless"] is True  # else a first start waits for an e-mail address
+    assert config["server"]["headless"] is True
+    assert config["server"]["showEmailPrompt"] is False  # else a first start waits for an answer
     assert config["server"]["fileWatcherType"] == "none"
     assert config["runner"]["magicEnabled"] is False
+
+
+def test_the_server_is_configured_alike_wherever_it_is_started():
+    shipped = (ROOT / "app" / "streamlit.toml").read_text(encoding="utf-8")
+    assert shipped == (ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8")
