@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from inspector.run import Run
@@ -12,6 +13,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOST = 96  # answers kept for each run; the one used longest ago goes first
+_kept: "WeakKeyDictionary[Run, tuple[int, OrderedDict[Any, Any]]]" = WeakKeyDictionary()
 
 
 def ask(
@@ -25,13 +27,16 @@ def ask(
         question: a function of `inspector.queries`, or a method of `Run` as `Run.instances`.
         args, kwargs: further arguments, hashable.
     """
-    kept: OrderedDict[Any, Any] = run.cache.setdefault("answers of views", OrderedDict())
+    version, answers = _kept.get(run, (-1, OrderedDict()))
+    if version != run.version:
+        version, answers = run.version, OrderedDict()
+        _kept[run] = (version, answers)
     key = (question.__module__, question.__qualname__, args, tuple(sorted(kwargs.items())))
     with suppress(KeyError):  # another viewer may have made room in between
-        kept.move_to_end(key)
-        return kept[key]
-    answer = kept[key] = question(run, *args, **kwargs)
+        answers.move_to_end(key)
+        return answers[key]
+    answer = answers[key] = question(run, *args, **kwargs)
     with suppress(KeyError):
-        while len(kept) > MOST:
-            kept.popitem(last=False)
+        while len(answers) > MOST:
+            answers.popitem(last=False)
     return answer

@@ -16,11 +16,11 @@ LIMITS: Mapping[str, str] = {
     "accuracy": "accuracy",
     "dt_min": "the smallest step allowed",
     "dt_max": "the largest step allowed",
-    "span": "the end of the span",
+    "end of span": "the end of the span",
     "event": "an event",
     "jump": "a jump in the right-hand side",
-    "non_finite": "values that were not finite",
-    "first": "the first guess",
+    "non-finite": "values that were not finite",
+    "first step": "the first guess",
 }
 STATUSES: Mapping[str, str] = {
     "RUNNING": "still solving",
@@ -45,7 +45,7 @@ def times(ratio: float | None) -> str:
     """Return a ratio as `4.1x`, with a proper times sign; a dash where there is none."""
     if ratio is None or not math.isfinite(ratio):
         return NOTHING
-    return f"{ratio:.3g}{TIMES}" if ratio < 1000 else f"{count(ratio)}{TIMES}"
+    return f"{ratio:.2g}{TIMES}" if ratio < 99.5 else f"{count(ratio)}{TIMES}"
 
 
 def percent(share: float | None) -> str:
@@ -129,7 +129,7 @@ def row_in_words(
     refused = float(own["n_rejected"].iloc[0]) / attempts
     words.append("none was refused" if refused == 0 else f"{percent(refused)} were refused")
     limits = {
-        name: share for name, share in limiter_counts(steps, labels).items() if name != "first"
+        name: share for name, share in limiter_counts(steps, labels).items() if name != "first step"
     }
     if limits:
         cause, share = next(iter(limits.items()))

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import session
 
@@ -42,7 +43,7 @@ def draw(
         on_pick: called with a clicked point as plotly describes it (`x`, `y`, `customdata`), before
             the page is drawn again; give a keyboard another way to the same.
     """
-    with st.container(border=True, key=f"chart_{key}"):
+    with st.container(border=True, key=f"chart_{key}", gap="xsmall"):
         heading(question, unit, help)
         if on_pick is None:
             st.plotly_chart(figure, key=key, theme=None, config=CONFIG, alt=alt)
@@ -67,6 +68,13 @@ def pass_on(key: str, on_pick: Callable[[dict[str, Any]], None]) -> None:
         on_pick(points[0])
 
 
+def pair(key: str) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Return two places side by side, one below the other where the window is narrow."""
+    with st.container(key=f"pair_{key}"):
+        left, right = st.columns(2)
+    return left, right
+
+
 def heading(question: str, unit: str = "", help: str | None = None) -> None:
     """Write a question as the heading of a chart, its unit small beside it."""
     beside = f" :gray[:small[{plain(unit)}]]" if unit else ""
@@ -75,7 +83,7 @@ def heading(question: str, unit: str = "", help: str | None = None) -> None:
 
 def data_below(data: Data, *, key: str, title: str) -> None:
     """Offer the values of a picture as a table and a CSV file; made only while the fold is open."""
-    fold = st.expander("Data", key=f"data_{key}", on_change="rerun", icon=":material/table_rows:")
+    fold = st.expander("Data", key=f"data_{key}", on_change="rerun", type="compact")
     if not fold.open:
         return
     with fold:
@@ -110,3 +118,8 @@ def csv_of(table: pd.DataFrame) -> Callable[[], bytes]:
 def plain(text: str) -> str:
     """Escape what Markdown would read as more than text."""
     return "".join(f"\\{letter}" if letter in r"\`*_{}[]<>#|$~:" else letter for letter in text)
+
+
+def code(text: str) -> str:
+    """Return a name as Markdown shows code; a backtick in it cannot end that."""
+    return "`" + text.replace("`", "'") + "`"

@@ -87,32 +87,43 @@ def draw_all(
         data=steps[["attempt", "t", "error_ratio", "accepted"]],
         help="Dashed: the ratio at which the controller leaves the step as it is.",
     )
-    draw(
-        limiter_ribbon_figure(steps, colours, labels, x=x, x_range=span),
-        key="row_limiter",
-        question="What limited its steps?",
-        unit="% of attempts",
-        alt=limiter_alt(steps, labels),
-        data=steps[[c for c in ("attempt", "t", "dt", "limiter") if c in steps]],
-    )
+    if "limiter" in steps:
+        draw(
+            limiter_ribbon_figure(steps, colours, labels, x=x, x_range=span),
+            key="row_limiter",
+            question="What limited its steps?",
+            unit="% of attempts",
+            alt=limiter_alt(steps, labels),
+            data=steps[[c for c in ("attempt", "t", "dt", "limiter") if c in steps]],
+        )
     shares = [c for c in ("share_p", "share_i", "share_d", "factor", "clamped") if c in steps]
-    draw(
-        controller_shares_figure(steps, colours, x=x, x_range=span),
-        key="row_pid",
-        question="What did the controller ask for?",
-        unit="log10 of each part of the factor; above 0 asks for a larger step",
-        alt=f"P, I and D part of the step-size factor of {said}.",
-        data=steps[["attempt", "t", *shares]],
-        help="Triangles: the factor was cut by the smallest or largest one allowed.",
-    )
-    draw(
-        worst_component_figure(steps, colours, x=x, x_range=span, names=names),
-        key="row_component",
-        question="Which component made the error?",
-        unit="component with the largest share",
-        alt=f"Component with the largest share of the error, {said}.",
-        data=steps[[c for c in ("attempt", "t", "limiting_component") if c in steps]],
-    )
+    if shares:
+        draw(
+            controller_shares_figure(steps, colours, x=x, x_range=span),
+            key="row_pid",
+            question="What did the controller ask for?",
+            unit="log10 of each part of the factor; above 0 asks for a larger step",
+            alt=f"P, I and D part of the step-size factor of {said}.",
+            data=steps[["attempt", "t", *shares]],
+            help="Triangles: the factor was cut by the smallest or largest one allowed.",
+        )
+    if "limiting_component" in steps:
+        draw(
+            worst_component_figure(steps, colours, x=x, x_range=span, names=names),
+            key="row_component",
+            question="Which component made the error?",
+            unit="component with the largest share",
+            alt=f"Component with the largest share of the error, {said}.",
+            data=steps[[c for c in ("attempt", "t", "limiting_component") if c in steps]],
+        )
+    missing = [name for name in ("limiter", "limiting_component") if name not in steps]
+    missing += [] if shares else ["share_p", "share_i", "share_d"]
+    if missing:
+        st.info(
+            "This run did not record what limited the steps: "
+            f'`{", ".join(missing)}`. `Inspector(..., statistics="all")` records everything.',
+            icon=":material/visibility_off:",
+        )
     solution(run, solve, row, steps, span if x == "t" else None, names)
 
 

@@ -20,14 +20,6 @@ def pick(instances: pd.DataFrame) -> int:
     low, high = min(ranked), max(ranked)
     row = session.int_param("inst", low, high, ranked[0])
     session.put("inst", row)
-    st.number_input(
-        f"Row ({low} to {high})",
-        min_value=low,
-        max_value=high,
-        step=1,
-        on_change=forget_window,
-        **session.keep("inst", "url"),
-    )
     ordered = sorted(ranked)
     below = [other for other in ordered if other < row]
     above = [other for other in ordered if other > row]
@@ -39,20 +31,27 @@ def pick(instances: pd.DataFrame) -> int:
         ("Worst", ranked[0], ":material/vertical_align_top:", "W", "row with most attempts"),
         ("Next worst", cheaper, ":material/trending_down:", "M", "next in the ranking"),
     )
-    columns = st.columns(2)
-    for place, (label, target, icon, key, help) in enumerate(ways):
-        columns[place % 2].button(
-            label,
-            icon=icon,
-            key=f"go_{label}",
-            on_click=go,
-            args=(target,),
-            disabled=target is None or target == row,
-            shortcut=key,
-            help=f"Go to the {help}.",
-            width="stretch",
+    with st.container(horizontal=True, vertical_alignment="bottom", key="row_picker"):
+        st.number_input(
+            f"Row ({low} to {high})",
+            min_value=low,
+            max_value=high,
+            step=1,
+            width=150,
+            on_change=forget_window,
+            **session.keep("inst", "url"),
         )
-    ranking(instances, row)
+        for label, target, icon, key, help in ways:
+            st.button(
+                label,
+                icon=icon,
+                key=f"go_{label}",
+                on_click=go,
+                args=(target,),
+                disabled=target is None or target == row,
+                shortcut=key,
+                help=f"Go to the {help}.",
+            )
     return row
 
 
@@ -63,13 +62,14 @@ def ranking(instances: pd.DataFrame, row: int) -> None:
     table = pd.DataFrame(
         {
             "row": shown["instance"],
-            **{name: shown[name] for name in parameters},
             "attempts": shown["n_steps"],
+            **{name: shown[name] for name in parameters},
             "refused": 100 * (shown["n_rejected"] / shown["n_steps"].where(shown["n_steps"] > 0)),
             "end": [short_status(str(name)) for name in shown["status_name"]],
         }
     )
     rows = table["row"].tolist()
+    st.markdown("**Costliest rows**", help="A click on a line shows its row.")
     st.dataframe(
         table,
         key="ranking",
@@ -78,15 +78,13 @@ def ranking(instances: pd.DataFrame, row: int) -> None:
         on_select=picked_in_table,
         selection_mode="single-row",
         column_config={
-            "row": st.column_config.NumberColumn("row", width="small"),
-            "attempts": st.column_config.ProgressColumn(
-                "attempts",
-                format="localized",
-                min_value=0,
-                max_value=max(1, int(table["attempts"].max())),
-            ),
-            "refused": st.column_config.NumberColumn("refused", format="%.0f %%", width="small"),
-            **{name: st.column_config.NumberColumn(name, format="%.4g") for name in parameters},
+            "row": st.column_config.NumberColumn("row", width=38),
+            "attempts": st.column_config.NumberColumn("attempts", format="localized", width=60),
+            "refused": st.column_config.NumberColumn("refused", format="%.0f %%", width=54),
+            **{
+                name: st.column_config.NumberColumn(name, format="%.3g", width=44)
+                for name in parameters
+            },
             "end": st.column_config.TextColumn("end", width="small"),
         },
         alt="Rows of the batch, the one with most attempts first. Select a line to look into it.",

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import describe, explain, run_facts, session
 from app.cached import ask
-from app.components.chart import plain
+from app.components.chart import code, plain
 
 if TYPE_CHECKING:
     from inspector.run import Run
@@ -62,24 +63,53 @@ def nothing_stored() -> None:
 
 def summary_of(run: "Run") -> dict[str, Any]:
     """Return the run's line in the list of runs."""
-    return ask(type(run).summary, run)
+    about = dict(ask(type(run).summary, run))
+    if run.status in ("running", "interrupted"):  # its writer may not have said how many yet
+        counted = ask(type(run).solve_table, run)["rows"].sum()
+        about["rows"] = max(int(about.get("rows") or 0), int(counted))
+    return about
 
 
-def draw_header(run: "Run", *, live_link: bool = True) -> None:
-    """Draw title, badge, facts, and a banner for all that is not as it should be."""
+def draw_header(run: "Run") -> DeltaGenerator:
+    """Draw title, badge and facts; return the place of the banners, filled by `banners` at the end.
+
+    Damage of a file shows when it is read, so the banners are drawn last and stand on top.
+    """
     about = summary_of(run)
-    left, right = st.columns([4, 1], vertical_alignment="bottom")
-    with left:
+    with st.container():
         st.title(plain(run_facts.title_of(described(), run.id, about.get("problem"))), anchor=False)
         word, icon, colour = STATUS.get(run.status, (run.status, ":material/help:", "gray"))
-        facts = [f":{colour}-badge[{icon} {word}]", f"`{run.id}`", *facts_of(about)]
+        facts = [f":{colour}-badge[{icon} {word}]", code(run.id), *facts_of(about)]
         st.markdown(" · ".join(facts))
-    if run.live and live_link:
-        right.page_link("views/live.py", label="Watch in Live", icon=":material/play_circle:")
+    if run.live:
+        st.page_link(
+            "views/live.py",
+            label="Watch it in Live",
+            icon=":material/play_circle:",
+            query_params={"run": run.id},
+        )
     note = str(about.get("note") or "")
     if note:
         st.caption(f":material/edit_note: {plain(note)}")
-    banners(run, about)
+    return st.container()
+
+
+FOLLOW_EVERY = 2.0  # seconds between looks at a run that still grows
+
+
+def follow(run: "Run") -> None:
+    """Draw the page again as soon as a run that still grows has something new, or has ended."""
+    if not run.live:
+        return
+    seen = run.version
+
+    @st.fragment(run_every=FOLLOW_EVERY)
+    def look() -> None:
+        now = session.open_run(run.id)
+        if now is None or not now.live or now.version != seen:
+            st.rerun()
+
+    look()
 
 
 def facts_of(about: dict[str, Any]) -> list[str]:
@@ -105,8 +135,13 @@ def when(created: float) -> str:
     return f"{then:%d %b %H:%M}" if then.year == now.year else f"{then:%d %b %Y}"
 
 
-def banners(run: "Run", about: dict[str, Any]) -> None:
+def banners(run: "Run", place: DeltaGenerator) -> None:
     """Say what is wrong with a run, and what that means for what is shown."""
+    with place:
+        _banners(run, summary_of(run))
+
+
+def _banners(run: "Run", about: dict[str, Any]) -> None:
     rows = explain.count(about.get("rows") or 0)
     if run.status == "interrupted":
         st.warning(
@@ -132,8 +167,8 @@ def banners(run: "Run", about: dict[str, Any]) -> None:
     if damage:
         n = len({item.file for item in damage})
         st.warning(
-            f"This run is damaged: {n} file{'' if n == 1 else 's'} hold something that cannot be "
-            "trusted. What is whole is shown, the rest is left out.",
+            f"This run is damaged: {n} file{' holds' if n == 1 else 's hold'} something that "
+            "cannot be trusted. What is whole is shown, the rest is left out.",
             icon=":material/broken_image:",
         )
         with st.expander("What is damaged"):
@@ -170,6 +205,7 @@ def solve_picker(run: "Run") -> int | None:
             min_value=0,
             max_value=last,
             step=1,
+            width=220,
             help="A run holds every solve of a script, in the order they began.",
             **session.keep("solve", "url"),
         )

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import explain, run_facts, session, theme
 from app.cached import ask
-from app.components.chart import data_below, draw, heading, plain
+from app.components.chart import data_below, draw, heading, pair, plain
 from app.components.raster import Pick, raster
 from app.components.run_header import described
 from app.controls.numbers import short
@@ -45,25 +45,25 @@ def settings(run: "Run", solve: int) -> None:
     def label(name: str) -> str:
         return name if "." in name or name.islower() else title(name)
 
-    if changed:
-        st.markdown(f"Changed from the default: {badges(changed, 'blue')}")
-    with st.expander(f"{len(same)} settings at their default", icon=":material/tune:"):
-        st.markdown(badges(same, "gray") or "none")
-        if run.spec:
-            st.caption("The whole specification, as `stepscope run` takes it:")
-            st.json(run.spec, expanded=False)
-    if run.spec and not session.read_only():
-        st.button(
-            "Run again with other gains",
-            icon=":material/replay:",
-            key="again",
-            on_click=send_to_live,
-            args=(run.id, run.spec),
-            help="Opens Live with these settings and this run beside the new one.",
-        )
-        if session.get("go_live"):
-            session.drop("go_live")
-            st.switch_page("views/live.py")
+    told = f"Changed from the default: {badges(changed, 'blue')} " if changed else ""
+    st.markdown(f"{told}At their default: {badges(same, 'gray')}" if same else told)
+
+
+def again(run: "Run") -> None:
+    """Offer to run the same once more in Live, with other gains and this run beside it."""
+    if not run.spec or session.read_only():
+        return
+    st.button(
+        "Run again with other gains",
+        icon=":material/replay:",
+        key="again",
+        on_click=send_to_live,
+        args=(run.id, run.spec),
+        help="Opens Live with these settings; this run stays beside the new one.",
+    )
+    if session.get("go_live"):
+        session.drop("go_live")
+        st.switch_page("views/live.py")
 
 
 def send_to_live(run_id: str, spec: Mapping[str, Any]) -> None:
@@ -80,26 +80,31 @@ def send_to_live(run_id: str, spec: Mapping[str, Any]) -> None:
 
 def tiles(values: Mapping[str, Any], instances: pd.DataFrame) -> None:
     """Draw the numbers that say most about a solve."""
-    slowest = values.get("slowest")
-    attempts, refused = values.get("attempts") or 0, values.get("refused") or 0
+    slowest, share = values.get("slowest", -1), values.get("accept_share")
+    refused = None if share is None else 1 - share
     cells = [
-        ("Attempts of all rows", explain.count(attempts), "accepted and refused"),
-        ("Refused", explain.percent(refused / attempts if attempts else None), "of all attempts"),
-        ("Rows failed", f"{explain.count(values.get('failed'))} of {len(instances)}", None),
         (
-            "Wasted evaluations",
-            explain.percent(values.get("wasted_share")),
-            "evaluations of rows that had ended, carried along with the batch",
+            "Attempts",
+            explain.count(values.get("attempts")),
+            "of the batch: until its last row ended",
         ),
-        ("Evaluations a second", explain.count(values.get("evals_per_second")), None),
-        ("Slowest row", explain.NOTHING if slowest is None else f"{slowest}", "by attempts"),
+        ("Refused", explain.percent(refused), "of all attempts of all rows"),
+        ("Failed rows", f"{explain.count(values.get('failed'))} of {len(instances)}", None),
+        (
+            "Wasted",
+            explain.percent(values.get("wasted_share")),
+            "share of evaluated rows that had ended and were carried along with the batch",
+        ),
+        ("Evaluations/s", explain.count(values.get("evals_per_second")), "rows of f evaluated"),
+        ("Slowest row", explain.NOTHING if slowest < 0 else f"{slowest}", "by attempts"),
     ]
-    for column, (name, value, note) in zip(st.columns(len(cells)), cells, strict=True):
-        column.metric(name, value, help=note, border=True)
+    with st.container(horizontal=True):
+        for name, value, note in cells:
+            st.metric(name, value, help=note, border=True)
 
 
 def failures(run: "Run", solve: int) -> pd.DataFrame:
-    """Return `instance, status_name, t_reached, component, n_steps, message` of rows that failed."""
+    """Return the rows that failed, with `status_name, t_reached, component, n_steps, message`."""
     from inspector import tables
 
     known = tables.per_instance(run, solve)
@@ -280,22 +285,24 @@ def trajectories(run: "Run", solve: int, pick: Pick | None, instances: pd.DataFr
     with_states = set(states["instance"].astype(int))
     held = session.get("picked_row")
     chosen = [held[2]] if held and held[:2] == (run.id, solve) else []
-    chosen += [ranked[0], ranked[len(ranked) // 2], ranked[-1]]
+    drawn = [row for row in ranked if row in with_states]
+    chosen += [drawn[0], drawn[len(drawn) // 2], drawn[-1]]
     chosen = [row for row in dict.fromkeys(chosen) if row in with_states][:6]
-    left, right = st.columns(2)
+    index = 0
+    if len(columns) > 1:
+        if session.default("run_component", columns[0]) not in columns:
+            session.put("run_component", columns[0])
+        picked: Any = st.selectbox(
+            "Component",
+            columns,
+            format_func=lambda column: names[columns.index(column)],
+            width=220,
+            **session.keep("run_component"),
+        )
+        index = columns.index(picked)
+    left, right = pair("states")
     colours = theme.current()
     with left:
-        index = 0
-        if len(columns) > 1:
-            index = columns.index(
-                st.selectbox(
-                    "Component",
-                    columns,
-                    format_func=lambda column: names[columns.index(column)],
-                    **session.keep("run_component"),
-                )
-                or columns[0]
-            )
         draw(
             trajectories_figure(
                 states, colours, component=columns[index], rows=chosen, name=names[index]

@@ -1,6 +1,7 @@
 """Parts of the Run page about the whole run: what was logged, what happened, files to take away."""
 
 import io
+import json
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -17,6 +18,11 @@ from app.figures.scalars import scalars_figure
 if TYPE_CHECKING:
     from inspector.run import Run
 
+TYPES = {
+    "csv": "text/csv",
+    "json": "application/json",
+    "parquet": "application/vnd.apache.parquet",
+}
 MOST_NAMES = 12  # logged numbers drawn at once
 MOST_CSV_ROWS = 2_000_000
 
@@ -101,9 +107,24 @@ def downloads(run: "Run", solve: int | None) -> None:
             else None,
         )
         button("Rows, CSV", rows_csv(run, solve), f"{name}-rows.csv", "rows_csv")
+        if run.spec:
+            text = json.dumps(run.spec, indent=1)
+            button("Specification, JSON", text.encode, f"{run.id}.json", "spec_json")
+        if st.button(
+            "Check every byte",
+            icon=":material/verified:",
+            help="Reads all files and compares their checksums; what is damaged is named on top.",
+        ):
+            with st.spinner("Reading all files..."):
+                found = run.verify()
+            n = len(found)
+            st.toast(
+                f"{n} damaged place{'' if n == 1 else 's'} found." if n else "Everything is whole.",
+                icon=":material/broken_image:" if n else ":material/check:",
+            )
     st.caption(
         f"{explain.count(rows)} attempts of this solve. The run itself is a folder of JSON and "
-        f"Arrow files that any tool reads: `{run.path}`."
+        f"Arrow files that any tool reads: `{run.path}`. `stepscope run` takes the specification."
     )
 
 
@@ -126,7 +147,7 @@ def button(
         on_click="ignore",
         disabled=disabled,
         help=help,
-        mime="text/csv" if file.endswith("csv") else "application/vnd.apache.parquet",
+        mime=TYPES[file.rpartition(".")[2]],
     )
 
 

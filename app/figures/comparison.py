@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import MOST_MARKERS, empty_figure, even, hatched, new_figure
+from app.figures.style import HEIGHT, MOST_MARKERS, empty_figure, even, hatched, new_figure
 from app.theme import Theme
 
 
@@ -25,10 +25,14 @@ def comparison_bars_figure(
     )
     if shown.empty:
         return empty_figure(colours, "These runs share no quantity that can be compared.")
-    figure = new_figure(colours, f"change from {a} to {b}  [%]", "", height=80 + 34 * len(shown))
+    figure = new_figure(
+        colours, f"change from {a} to {b}  [%]", "", height=max(HEIGHT, 80 + 34 * len(shown))
+    )
     percent = shown["percent"].to_numpy(dtype=np.float64)
+    said = [f"{value:+.1f} %" if abs(value) >= 0.05 else "the same" for value in percent]
+    label = np.array([f"{q}  {t}" for q, t in zip(shown["quantity"], said, strict=True)])
     for on, name, colour, pattern in (
-        (percent <= 0, "less", colours.accepted, ""),
+        (percent <= 0, "less or the same", colours.accepted, ""),
         (percent > 0, "more", colours.refused, "/"),
     ):
         if not on.any():
@@ -36,24 +40,19 @@ def comparison_bars_figure(
         part = shown[on]
         figure.add_bar(
             orientation="h",
-            y=part["quantity"],
-            x=part["percent"],
+            y=label[on].tolist(),
+            x=percent[on],
             name=name,
-            text=[f"{value:+.1f} %" for value in part["percent"]],
-            textposition="outside",
-            cliponaxis=False,
             marker=hatched(colour, pattern, colours),
             customdata=np.stack([part["a"], part["b"]], axis=-1),
             hovertemplate=f"%{{y}}<br>{a}: %{{customdata[0]:,.6~g}}"
             f"<br>{b}: %{{customdata[1]:,.6~g}}<extra></extra>",
         )
     low, high = min(percent.min(), 0.0), max(percent.max(), 0.0)
-    room = 0.18 * max(high - low, 1.0)
+    room = 0.05 * max(high - low, 1.0)
     figure.update_xaxes(range=[low - room, high + room])
     figure.update_xaxes(zeroline=True, zerolinecolor=colours.muted, zerolinewidth=1.4)
-    figure.update_yaxes(
-        categoryorder="array", categoryarray=list(shown["quantity"])[::-1], showgrid=False
-    )
+    figure.update_yaxes(categoryorder="array", categoryarray=label[::-1].tolist(), showgrid=False)
     figure.update_layout(barmode="overlay", bargap=0.25)
     return figure
 
@@ -72,7 +71,7 @@ def comparison_scatter_figure(
     shown = whole.iloc[even(len(whole), MOST_MARKERS)]
     x, y = shown["a"].to_numpy(dtype=np.float64), shown["b"].to_numpy(dtype=np.float64)
     figure = new_figure(
-        colours, f"attempts in {a}", f"attempts in {b}", log_x=True, log_y=True, height=340
+        colours, f"attempts in {a}", f"attempts in {b}", log_x=True, log_y=True, height=318
     )
     low, high = min(x.min(), y.min()) / 1.15, max(x.max(), y.max()) * 1.15
     figure.add_scatter(

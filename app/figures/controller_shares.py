@@ -34,10 +34,11 @@ def controller_shares_figure(
             colours,
             "The controller's shares were not recorded<br>(statistics share_p, share_i, share_d).",
         )
-    figure = new_figure(colours, X_TITLES[x], "part of log10 factor  [1]", x_range=x_range)
+    figure = new_figure(
+        colours, X_TITLES[x], "part of log10 factor  [1]", x_range=x_range, height=220
+    )
     groups = group_attempts(steps, x, MOST_BARS)
     colour = {"P": colours.p, "I": colours.i, "D": colours.d}
-    reach = 0.0
     up, down = np.zeros(len(groups.left)), np.zeros(len(groups.left))
     for column, letter, pattern in parts:
         values = steps[column].where(np.isfinite(steps[column].astype(float)))
@@ -56,12 +57,12 @@ def controller_shares_figure(
             hovertemplate=f"{letter} %{{y:.3f}}<br>attempts %{{customdata[0]}}"
             " to %{customdata[1]}<extra></extra>",
         )
-    reach = float(max(up.max(initial=0.05), -down.min(initial=-0.05)))
+    top, bottom = reach_of(up), reach_of(-down)
     if "clamped" in steps:
         clamped = steps["clamped"].to_numpy(dtype=np.float64)
         for sign, symbol, label, place in (
-            (1, "triangle-down", "growth cut", 1.12),
-            (-1, "triangle-up", "shrinking cut", -1.12),
+            (1, "triangle-down", "growth cut", 1.15 * top),
+            (-1, "triangle-up", "shrinking cut", -1.15 * bottom),
         ):
             at = np.flatnonzero(clamped == sign)
             if not len(at):
@@ -70,7 +71,7 @@ def controller_shares_figure(
             at = at[even(total, MOST_MARKERS // 4)]
             figure.add_scatter(
                 x=steps[x].to_numpy()[at],
-                y=np.full(len(at), reach * place),
+                y=np.full(len(at), place),
                 mode="markers",
                 name=f"{label} ({total:,})",
                 marker={"symbol": symbol, "size": 7, "color": colours.refused},
@@ -78,6 +79,13 @@ def controller_shares_figure(
                 hovertemplate=f"attempt %{{customdata}}: {label} by the limit<extra></extra>",
             )
     figure.update_layout(barmode="relative", bargap=0)
-    figure.update_yaxes(range=[-reach * 1.25, reach * 1.25], zeroline=True, zerolinewidth=1.4)
+    figure.update_yaxes(range=[-1.3 * bottom, 1.3 * top], zeroline=True, zerolinewidth=1.4)
     figure.update_yaxes(zerolinecolor=colours.muted)
     return figure
+
+
+def reach_of(heights: np.ndarray) -> float:
+    """Return how far the axis reaches: to the highest bar, unless it towers over all others."""
+    highest = float(heights.max(initial=0.0))
+    usual = float(np.quantile(heights, 0.97)) if len(heights) else 0.0
+    return max(highest if highest < 4 * usual else 1.5 * usual, 0.02)

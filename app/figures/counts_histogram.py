@@ -28,7 +28,7 @@ def counts_histogram_figure(
     values = values[np.isfinite(values)]
     if not len(values):
         return empty_figure(colours, "No row has a count.")
-    figure = new_figure(colours, title, "number of rows", height=220)
+    figure = new_figure(colours, title, "number of rows")
     low, high = values.min(), values.max()
     width = max(1.0, np.ceil((high - low + 1) / bins))
     edges = np.arange(low - 0.5, high + width, width)
@@ -43,6 +43,10 @@ def counts_histogram_figure(
         hovertemplate="%{y} rows<br>%{customdata[0]:,} to %{customdata[1]:,}<extra></extra>",
         showlegend=False,
     )
+    if counts.max() <= 8:
+        figure.update_yaxes(dtick=1)
+    if len(edges) < 6:
+        figure.update_xaxes(range=[low - 5, high + 5])
     median = float(np.median(values))
     figure.add_shape(
         type="line",

@@ -41,7 +41,9 @@ def error_ratio_figure(
     broken = ~np.isfinite(raw)
     if not np.isfinite(ratio).any() and not broken.any():
         return empty_figure(colours, "This method takes fixed steps: it has no error estimate.")
-    figure = new_figure(colours, X_TITLES[x], "error ratio  [1]", log_y=True, x_range=x_range)
+    figure = new_figure(
+        colours, X_TITLES[x], "error ratio  [1]", log_y=True, x_range=x_range, height=220
+    )
     accepted = steps["accepted"].to_numpy().astype(bool)
     where = steps[x].to_numpy()
     attempt = steps["attempt"].to_numpy()
@@ -75,7 +77,10 @@ def error_ratio_figure(
             hovertemplate="attempt %{customdata}<br>ratio %{y:.3g}<extra>refused</extra>",
         )
     visible = ratio[np.isfinite(ratio)]
-    low = min(visible.min(initial=1.0), steady or 1.0, 0.3)
+    usual = (
+        float(np.quantile(visible, 0.03)) if len(visible) else 1.0
+    )  # the first guess may be tiny
+    low = min(usual, steady or 1.0, 0.3)
     high = max(visible.max(initial=1.0), 3.0)
     if broken.any():
         at = np.flatnonzero(broken)

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from app.figures.grouping import group_attempts
 from app.figures.step_size import X_TITLES, X
-from app.figures.style import empty_figure, hatched, new_figure
+from app.figures.style import empty_figure, hatched, new_figure, share_text
 from app.theme import Theme
 
 MOST_BARS = 240
@@ -16,21 +16,21 @@ PATTERNS: Mapping[str, str] = {
     "accuracy": "",
     "dt_min": "x",
     "dt_max": "/",
-    "span": ".",
+    "end of span": ".",
     "event": "+",
     "jump": "\\",
-    "non_finite": "|",
-    "first": "-",
+    "non-finite": "|",
+    "first step": "-",
 }
 WORDS: Mapping[str, str] = {
     "accuracy": "accuracy",
     "dt_min": "smallest step allowed",
     "dt_max": "largest step allowed",
-    "span": "end of the span",
+    "end of span": "end of the span",
     "event": "event",
     "jump": "jump in the right-hand side",
-    "non_finite": "value not finite",
-    "first": "first step",
+    "non-finite": "value not finite",
+    "first step": "first step",
 }
 
 
@@ -50,7 +50,7 @@ def limiter_ribbon_figure(
     """
     if steps.empty or "limiter" not in steps:
         return empty_figure(colours, "What limited the steps was not recorded (statistic limiter).")
-    figure = new_figure(colours, X_TITLES[x], "share of attempts  [%]", x_range=x_range, height=190)
+    figure = new_figure(colours, X_TITLES[x], "share of attempts  [%]", x_range=x_range, height=150)
     groups = group_attempts(steps, x, MOST_BARS)
     codes = steps["limiter"].to_numpy(dtype=np.int64)
     counts = np.bincount(groups.of).astype(float)
@@ -62,7 +62,7 @@ def limiter_ribbon_figure(
             x=groups.middle[on],
             y=100 * share[on],
             width=groups.width[on],
-            name=f"{WORDS.get(label, label)} ({np.mean(codes == code):.0%})",
+            name=f"{WORDS.get(label, label)} ({share_text(float(np.mean(codes == code)))})",
             marker=fill(label, colours),
             customdata=np.stack([groups.first[on], groups.last[on]], axis=-1),
             hovertemplate=f"{WORDS.get(label, label)}: %{{y:.0f}} %"
@@ -85,17 +85,20 @@ def limiter_shares_figure(shares: pd.DataFrame, colours: Theme) -> go.Figure:
         return empty_figure(colours, "What limited the steps was not recorded (statistic limiter).")
     figure = new_figure(colours, "attempt number", "share of active rows  [%]")
     attempt = shares["attempt"].to_numpy(dtype=np.float64)
-    width = float(np.diff(attempt).min()) if len(attempt) > 1 else 1.0
+    gaps = np.diff(attempt, prepend=attempt[0] - 1, append=attempt[-1] + 1)
+    left, right = gaps[:-1] / 2, gaps[1:] / 2  # bins differ by one attempt; no slit between them
+    if len(attempt) > 1:
+        left[0], right[-1] = right[0], left[-1]
     total = shares[used].sum(axis=1).replace(0, np.nan)
     for name in used:
         mean = float(np.nanmean((shares[name] / total).to_numpy(dtype=np.float64)))
         figure.add_bar(
-            x=attempt,
+            x=attempt + (right - left) / 2,
             y=100 * shares[name].to_numpy(dtype=np.float64),
-            width=width,
-            name=f"{WORDS.get(name, name)} ({mean:.0%})",
+            width=left + right,
+            name=f"{WORDS.get(name, name)} ({share_text(mean)})",
             marker=fill(name, colours),
-            hovertemplate=f"{WORDS.get(name, name)}: %{{y:.1f}} %<br>from attempt %{{x:.0f}}"
+            hovertemplate=f"{WORDS.get(name, name)}: %{{y:.1f}} %<br>attempt %{{x:.0f}}"
             "<extra></extra>",
         )
     figure.update_layout(barmode="stack", bargap=0, showlegend=True)

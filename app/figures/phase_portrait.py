@@ -36,7 +36,7 @@ def phase_portrait_figure(
     first, second = components
     if states.empty or first not in states or second not in states:
         return empty_figure(colours, "Two recorded components are needed for a phase portrait.")
-    figure = new_figure(colours, *(names or components), height=320)
+    figure = new_figure(colours, *(names or components))
     groups = {int(row): part for row, part in states.groupby("instance", sort=True)}
     chosen = [int(row) for row in dict.fromkeys(rows) if int(row) in groups][:HIGHLIGHTED]
     others = [row for row in groups if row not in chosen]

@@ -55,7 +55,7 @@ def axis(colours: Theme, title: str, *, log: bool = False, **extra: Any) -> dict
         "automargin": True,
     }
     if log:
-        settings |= {"type": "log", "minor": {"showgrid": False, "ticks": ""}}
+        settings |= {"type": "log", "nticks": 4, "minor": {"showgrid": False, "ticks": ""}}
     return settings | extra
 
 
@@ -172,3 +172,8 @@ def positive(values: ArrayLike) -> NDArray[np.float64]:
     """Return `|values|` with NaN where a log axis has no place: zero and whatever is not finite."""
     size = np.abs(np.asarray(values, dtype=np.float64))
     return np.where(np.isfinite(size) & (size > 0), size, np.nan)
+
+
+def share_text(share: float) -> str:
+    """Return a share in [0, 1] in whole percent, where small ones do not read as none."""
+    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"

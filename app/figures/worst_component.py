@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.step_size import X_TITLES, X
-from app.figures.style import MOST_MARKERS, empty_figure, even, new_figure
+from app.figures.style import MOST_MARKERS, empty_figure, even, new_figure, share_text
 from app.theme import Theme
 
 
@@ -31,7 +31,7 @@ def worst_component_figure(
             colours, "The worst component was not recorded (statistic limiting_component)."
         )
     component = steps["limiting_component"].to_numpy(dtype=np.int64)
-    figure = new_figure(colours, X_TITLES[x], "component", x_range=x_range, height=220)
+    figure = new_figure(colours, X_TITLES[x], "component", x_range=x_range, height=170)
     accepted = steps["accepted"].to_numpy().astype(bool)
     for on, label, symbol, colour, size in (
         (accepted, "accepted", "circle", colours.accepted, 5),
@@ -64,7 +64,8 @@ def worst_component_figure(
         figure.update_yaxes(
             tickvals=ticks,
             ticktext=[
-                f"{names[tick] if tick < len(names) else tick}  {share[tick]:.0%}" for tick in ticks
+                f"{names[tick] if tick < len(names) else tick}  {share_text(float(share[tick]))}"
+                for tick in ticks
             ],
         )
     figure.update_yaxes(range=[low - 0.6, high + 0.6], zeroline=False)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import explain, run_facts, session
+from app import explain, run_facts
 from app.cached import ask
 from app.components import row_charts, row_picker, run_header
 from app.components.chart import draw, plain
@@ -17,25 +17,18 @@ from app.theme import current
 if TYPE_CHECKING:
     from inspector.run import Run
 
-LIVE_EVERY = 2.0  # seconds between looks at a run that still grows
-
 
 def page() -> None:
-    """Draw the page; a run that still grows is looked at again every two seconds."""
+    """Draw the page; it follows a run that still grows."""
     run = run_header.opened()
-    every = LIVE_EVERY if run.live else None
-    st.fragment(body, run_every=every)(run.id, every is not None)
+    run_header.follow(run)
+    place = run_header.draw_header(run)
+    picked_row(run)
+    run_header.banners(run, place)
 
 
-def body(run_id: str, was_live: bool) -> None:
-    """Draw everything about one row as it is now."""
-    run = session.open_run(run_id)
-    if run is None:
-        st.warning("This run was deleted.", icon=":material/delete:")
-        return
-    if was_live and not run.live:
-        st.rerun()
-    run_header.draw_header(run)
+def picked_row(run: "Run") -> None:
+    """Draw the pickers of solve and row, and everything about the row."""
     solve = run_header.solve_picker(run)
     if solve is None:
         return
@@ -48,11 +41,10 @@ def body(run_id: str, was_live: bool) -> None:
             icon=":material/hourglass_top:",
         )
         return
-    left, right = st.columns([1, 3], gap="medium")
-    with left:
-        row = row_picker.pick(instances)
-    with right:
-        one_row(run, solve, row, instances)
+    row = row_picker.pick(instances)
+    with st.sidebar:
+        row_picker.ranking(instances, row)
+    one_row(run, solve, row, instances)
 
 
 def one_row(run: "Run", solve: int, row: int, instances: pd.DataFrame) -> None:
@@ -102,16 +94,17 @@ def against_the_batch(row: int, instances: pd.DataFrame) -> None:
         ("Smallest step", "dt_min", short),
         ("Largest error ratio", "max_error_ratio", short),
     ]
-    for column, (name, key, show) in zip(st.columns(len(cells)), cells, strict=True):
-        own, ratio = explain.against_median(instances, row, key)
-        beside = f"{explain.times(ratio)} the median" if np.isfinite(ratio) else None
-        column.metric(
-            name,
-            show(own) if np.isfinite(own) else explain.NOTHING,
-            delta=beside if len(instances) > 1 else None,
-            delta_color="off",
-            delta_arrow="off",
-        )
+    with st.container(horizontal=True):
+        for name, key, show in cells:
+            own, ratio = explain.against_median(instances, row, key)
+            beside = f"{explain.times(ratio)} the median" if np.isfinite(ratio) else None
+            st.metric(
+                name,
+                show(own) if np.isfinite(own) else explain.NOTHING,
+                delta=beside if len(instances) > 1 else None,
+                delta_color="off",
+                delta_arrow="off",
+            )
 
 
 def ranking_chart(instances: pd.DataFrame, row: int) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 from app import explain, session, theme
 from app.cached import ask
 from app.components import run_header, run_overview, run_records
-from app.components.chart import draw
+from app.components.chart import draw, pair
 from app.figures.active_rows import active_rows_figure
 from app.figures.counts_histogram import counts_histogram_figure
 from app.figures.dt_quantiles import dt_quantiles_figure
@@ -19,25 +19,12 @@ from app.figures.solve_costs import solve_costs_figure
 if TYPE_CHECKING:
     from inspector.run import Run
 
-LIVE_EVERY = 2.0  # seconds between looks at a run that still grows
-
 
 def page() -> None:
-    """Draw the page; a run that still grows is looked at again every two seconds."""
+    """Draw the page; it follows a run that still grows."""
     run = run_header.opened()
-    every = LIVE_EVERY if run.live else None
-    st.fragment(body, run_every=every)(run.id, every is not None)
-
-
-def body(run_id: str, was_live: bool) -> None:
-    """Draw everything about a run as it is now."""
-    run = session.open_run(run_id)
-    if run is None:
-        st.warning("This run was deleted.", icon=":material/delete:")
-        return
-    if was_live and not run.live:
-        st.rerun()
-    run_header.draw_header(run)
+    run_header.follow(run)
+    place = run_header.draw_header(run)
     if run.n_solves > 1:
         all_solves(run)
     solve = run_header.solve_picker(run)
@@ -46,6 +33,7 @@ def body(run_id: str, was_live: bool) -> None:
     run_records.scalars(run)
     run_records.events(run)
     run_records.downloads(run, solve)
+    run_header.banners(run, place)
 
 
 def all_solves(run: "Run") -> None:
@@ -71,6 +59,7 @@ def one_solve(run: "Run", solve: int) -> None:
 
     instances = ask(type(run).instances, run, solve)
     run_overview.settings(run, solve)
+    run_overview.again(run)
     run_overview.tiles(ask(queries.tiles, run, solve), instances)
     if instances.empty:
         st.info(
@@ -82,7 +71,7 @@ def one_solve(run: "Run", solve: int) -> None:
     picked = run_overview.raster_of(run, solve)
     colours = theme.current()
     quantiles = ask(queries.dt_quantiles, run, solve)
-    left, right = st.columns(2)
+    left, right = pair("ribbons")
     with left:
         draw(
             dt_quantiles_figure(quantiles, colours),
@@ -104,6 +93,7 @@ def one_solve(run: "Run", solve: int) -> None:
             data=active,
             help="Rows that are finished are evaluated along with the others: that is the waste.",
         )
+    left, right = pair("spread")
     with left:
         shares = ask(queries.limiter_shares, run, solve)
         draw(

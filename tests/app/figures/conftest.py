@@ -10,11 +10,11 @@ LABELS = {
     0: "accuracy",
     1: "dt_min",
     2: "dt_max",
-    3: "span",
+    3: "end of span",
     4: "event",
     5: "jump",
-    6: "non_finite",
-    7: "first",
+    6: "non-finite",
+    7: "first step",
 }
 
 

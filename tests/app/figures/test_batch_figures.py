@@ -122,8 +122,8 @@ def test_less_is_not_told_from_more_by_colour_alone():
     )
     table["percent"] = [-10.0, 25.0, np.inf]
     less, more = comparison_bars_figure(table, LIGHT).data
-    assert list(less.text) == ["-10.0 %"]
-    assert list(more.text) == ["+25.0 %"]
+    assert list(less.y) == ["attempts  -10.0 %"]
+    assert list(more.y) == ["refused  +25.0 %"]
     assert less.marker.pattern.shape != more.marker.pattern.shape
 
 
@@ -137,7 +137,7 @@ def test_paired_rows_fall_on_either_side_of_the_diagonal():
 
 def test_only_causes_that_occur_are_drawn():
     table = pd.DataFrame(
-        {"attempt": [0, 1], "accuracy": [1.0, 0.5], "event": 0.0, "span": [0, 0.5]}
+        {"attempt": [0, 1], "accuracy": [1.0, 0.5], "event": 0.0, "end of span": [0, 0.5]}
     )
     figure = limiter_shares_figure(table, LIGHT)
     assert [trace.name for trace in figure.data] == ["accuracy (75%)", "end of the span (25%)"]

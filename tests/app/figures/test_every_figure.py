@@ -37,7 +37,7 @@ SIZES = {"small": 40, "large": 20_000}
 def shares_of(n: int) -> pd.DataFrame:
     attempt = np.arange(min(n, 100))
     return pd.DataFrame(
-        {"attempt": attempt, "accuracy": 0.75, "dt_max": 0.25 * (attempt % 2), "span": 0.0}
+        {"attempt": attempt, "accuracy": 0.75, "dt_max": 0.25 * (attempt % 2), "end of span": 0.0}
     )
 
 

@@ -1,0 +1,158 @@
+"""Two runs side by side: what changed in sum, row by row, and attempt by attempt."""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from app import explain, run_facts, session
+from app.cached import ask
+from app.components.chart import code, data_below, draw, heading, pair, plain
+from app.components.run_header import described
+from app.controls.numbers import short
+from app.figures.comparison import comparison_bars_figure, comparison_scatter_figure
+from app.figures.dt_quantiles import dt_quantiles_figure
+from app.theme import current
+
+if TYPE_CHECKING:
+    from inspector.run import Run
+
+FEWER_IS_BETTER = "Fewer attempts, refusals and evaluations for the same tolerance are better."
+QUANTITIES = (
+    *("attempts", "refused", "evaluations", "attempts of the slowest", "attempts of the batch"),
+    *("failed instances", "seconds"),
+)
+
+
+def compare(runs: pd.DataFrame) -> None:
+    """Draw the picker of the second run and the difference to the run shown."""
+    first = session.current_run()
+    others = [str(run) for run in runs["run"] if run != first]
+    if not others:
+        return
+    if session.default("cmp", "") not in ("", *others):
+        session.put("cmp", "")
+    second = st.selectbox(
+        f"Compare {code(str(first))} with",
+        ["", *others],
+        format_func=lambda run: run or "no run",
+        width=420,
+        **session.keep("cmp", "url"),
+    )
+    a, b = session.open_run(first), session.open_run(second)
+    if a is None or b is None:
+        return
+    if not a.n_solves or not b.n_solves:
+        st.info("One of these runs holds no solve yet.", icon=":material/hourglass_empty:")
+        return
+    solve = 0
+    most = min(a.n_solves, b.n_solves)
+    if most > 1:
+        solve = int(
+            st.number_input(f"Solve (0 to {most - 1})", 0, most - 1, 0, width=220, key="cmp_solve")
+        )
+    difference(a, b, solve)
+
+
+def difference(a: "Run", b: "Run", solve: int) -> None:
+    """Draw numbers, settings that differ, and pictures of two runs."""
+    from inspector import queries
+
+    table = queries.compare(a, b, solve)
+    numbers(table, a, b)
+    settings(a, b, solve)
+    colours = current()
+    left, right = pair("compared")
+    with left:
+        wanted = table[table["quantity"].isin(QUANTITIES)]
+        draw(
+            comparison_bars_figure(wanted, colours, a=a.id, b=b.id),
+            key="cmp_bars",
+            question="What changed?",
+            unit=f"% of {a.id}",
+            alt=f"Change from {a.id} to {b.id} in percent.",
+            data=table,
+            help=FEWER_IS_BETTER,
+        )
+    pairs = paired(a, b, solve)
+    with right:
+        draw(
+            comparison_scatter_figure(pairs, colours, a=a.id, b=b.id),
+            key="cmp_rows",
+            question="For which rows?",
+            unit="attempts of each row",
+            alt=f"Attempts of {len(pairs)} rows in both runs.",
+            data=pairs,
+            help="Rows below the diagonal need fewer attempts in the second run.",
+        )
+    ribbon = ask(queries.dt_quantiles, b, solve)
+    draw(
+        dt_quantiles_figure(
+            ribbon, colours, ghost=ask(queries.dt_quantiles, a, solve), ghost_name=a.id
+        ),
+        key="cmp_dt",
+        question="Where did the steps differ?",
+        unit="|dt| of the rows still solving, time",
+        alt=f"Step sizes of {b.id}, those of {a.id} dashed.",
+        data=ribbon,
+    )
+
+
+def numbers(table: pd.DataFrame, a: "Run", b: "Run") -> None:
+    """Write the numbers that matter most as tiles, the change below."""
+    by_name = table.set_index("quantity")
+    cells = [name for name in QUANTITIES[:4] if name in by_name.index]
+    with st.container(horizontal=True):
+        for name in cells:
+            line = by_name.loc[name]
+            change = line["percent"]
+            st.metric(
+                name.capitalize(),
+                f"{explain.count(line['a'])} \u2192 {explain.count(line['b'])}",
+                delta=None if pd.isna(change) else (f"{change:+.1f} %" if change else "the same"),
+                delta_color="inverse" if change else "off",
+                delta_arrow="auto" if change else "off",
+                border=True,
+                help=f"{a.id}, then {b.id}.",
+            )
+
+
+def settings(a: "Run", b: "Run", solve: int) -> None:
+    """List the settings in which two runs differ, and warn where they solve different problems."""
+    sides = []
+    for run in (a, b):
+        own = run_facts.settings_of(run.settings(solve), run.spec)
+        spec = run.spec or {}
+        asked = {k: spec.get(k) for k in ("problem", "batch", "seed", "t1") if k in spec}
+        for group in ("parameters", "spread"):
+            inner = spec.get(group)
+            if isinstance(inner, dict):
+                asked |= {f"{group}.{k}": v for k, v in inner.items()}
+        sides.append(asked | own)
+    names = list(dict.fromkeys([*sides[0], *sides[1]]))
+    lines = [
+        (name, short(sides[0].get(name)), short(sides[1].get(name)))
+        for name in names
+        if sides[0].get(name) != sides[1].get(name)
+    ]
+    if sides[0].get("problem") != sides[1].get("problem"):
+        titles = [run_facts.title_of(described(), "own script", s.get("problem")) for s in sides]
+        st.warning(
+            f"These runs solve different problems: {plain(titles[0])} and {plain(titles[1])}.",
+            icon=":material/compare_arrows:",
+        )
+    with st.container(border=True, key="cmp_settings"):
+        heading("Which settings differ?", "" if lines else "none: same settings, same seed")
+        if lines:
+            shown = pd.DataFrame(lines, columns=["setting", a.id, b.id])
+            st.dataframe(shown, key="cmp_settings_table", hide_index=True)
+            data_below(shown, key="cmp_settings_data", title="Which settings differ?")
+
+
+def paired(a: "Run", b: "Run", solve: int) -> pd.DataFrame:
+    """Return `instance, a, b` with the attempts of every row that both runs hold."""
+    sides = [
+        ask(type(run).instances, run, solve)[["instance", "n_steps"]].rename(columns={"n_steps": n})
+        for run, n in ((a, "a"), (b, "b"))
+    ]
+    return sides[0].merge(sides[1], on="instance").sort_values("instance", ignore_index=True)

@@ -1,0 +1,141 @@
+"""The runs of this dashboard's folder: their list, kept fast, and what may be done to one."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import session
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = (
+    *("run", "status", "problem", "method", "controller", "created"),
+    *("seconds", "solves", "rows", "bytes", "note", "damaged"),
+)
+Stamp = tuple[int, ...]
+STAMPED = ("run.json", "writers", "solves", "steps", "scalars", "events.jsonl")
+
+
+class RunBusy(RuntimeError):
+    """A run that is still being recorded cannot be deleted."""
+
+
+@st.cache_resource(show_spinner=False)
+def _summaries() -> dict[str, tuple[Stamp, dict[str, Any]]]:
+    """Return what is known of runs that have ended: folder -> (stamp, line of the list)."""
+    return {}
+
+
+def listed() -> "pd.DataFrame":
+    """Return one line a run, the newest first; a run that has ended is read once.
+
+    Columns as `inspector.list_runs`; the recorded example comes last where the folder lacks one.
+    """
+    import pandas as pd
+
+    known, lines = _summaries(), []
+    for name in run_names():
+        path = session.run_path(name)
+        if path is None:
+            continue
+        now = stamp(path)
+        held = known.get(str(path))
+        if held is None or held[0] != now:
+            line = summary(path)
+            if line is None:
+                continue
+            held = (now, line)
+            if line["status"] not in ("running", "empty"):
+                known[str(path)] = held
+        lines.append(held[1])
+    table = pd.DataFrame(lines, columns=list(COLUMNS))
+    last = table["run"] == session.EXAMPLE
+    return pd.concat(
+        [table[~last].sort_values("created", ascending=False), table[last]], ignore_index=True
+    )
+
+
+def run_names() -> list[str]:
+    """Return the names of the folders that may hold a run."""
+    try:
+        names = [
+            entry.name
+            for entry in os.scandir(session.runs_root())
+            if entry.is_dir() and entry.name[0] != "."
+        ]
+    except OSError:
+        names = []
+    if session.EXAMPLE not in names:
+        names.append(session.EXAMPLE)
+    return names
+
+
+def summary(path: Path) -> dict[str, Any] | None:
+    """Return a run's line in the list; None if the folder holds no run, or is gone by now."""
+    from inspector import open_run
+
+    try:
+        return open_run(path).summary()
+    except OSError:
+        return None
+
+
+def stamp(path: Path) -> Stamp:
+    """Return when the parts of a run last changed [ns]; new files show, longer ones do not."""
+    found = []
+    for name in STAMPED:
+        try:
+            found.append(os.stat(path / name).st_mtime_ns)
+        except OSError:
+            found.append(0)
+    return tuple(found)
+
+
+def own_path(run_id: str) -> Path:
+    """Return the folder of a run that may be changed here.
+
+    Raises:
+        PermissionError: the dashboard is read-only, or the run is not in its folder.
+    """
+    path = session.run_path(run_id)
+    if session.read_only():
+        raise PermissionError("This dashboard is read-only: runs stay as they are.")
+    if path is None or path.is_symlink() or path.parent != session.runs_root():
+        raise PermissionError(f"There is no run {run_id!r} in {session.runs_root()}.")
+    return path
+
+
+def set_note(run_id: str, note: str) -> None:
+    """Write a run's note, at most 2000 characters.
+
+    Raises:
+        PermissionError: see `own_path`.
+        OSError: the folder cannot be written.
+        ValueError: the run's `run.json` is damaged.
+    """
+    from inspector import update_meta
+
+    update_meta(own_path(run_id), note=note.strip()[:2000])
+
+
+def delete(run_id: str) -> None:
+    """Delete a run with all its files.
+
+    Raises:
+        PermissionError: see `own_path`.
+        RunBusy: it is still being recorded.
+        OSError: a file cannot be removed.
+    """
+    from inspector import open_run
+
+    path = own_path(run_id)
+    if open_run(path).live:
+        raise RunBusy(f"{run_id} is still being recorded; cancel it first.")
+    gone = path.with_name(f".deleted-{path.name}")  # out of the list at once, whatever follows
+    path.rename(gone)
+    shutil.rmtree(gone)
+    _summaries().pop(str(path), None)
