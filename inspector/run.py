@@ -120,8 +120,7 @@ class Run:
         for segments in self._segments.values():
             for segment in segments.values():
                 found += segment.found.values()
-        found += self._missing_rows()
-        return found
+        return found + self._missing_lines() + self._missing_rows()
 
     def verify(self) -> list[Damage]:
         """Read every byte of the run and return `damage`."""
@@ -382,6 +381,23 @@ class Run:
         for writer, local in self._by_solve["steps"]:
             further.setdefault(writer, set()).add(local)
         self._solves = in_order(self._lines, further)
+
+    def _missing_lines(self) -> list[Damage]:
+        """Files and lines that others vouch for and that are not there."""
+        found = []
+        named = self.meta.get("writers")
+        tokens = {*self._lines, *self._scalars, *(named if isinstance(named, list) else ())}
+        for token in sorted(tokens - self._writers.keys(), key=str):
+            found.append(Damage(f"writers/{token}.json", "is missing"))
+        for token, writer in self._writers.items():
+            lines = self._lines.get(token)
+            began = sum(bool(solve.start) for solve in lines.solves.values()) if lines else 0
+            logged = len(self._scalars[token][1]) if token in self._scalars else 0
+            for name, there in (("solves", began), ("scalars", logged)):
+                if there < writer.count(name):
+                    lost = f"{writer.count(name) - there} of {writer.count(name)} {name} are missing"
+                    found.append(Damage(f"{name}/{token}.jsonl", lost))
+        return found
 
     def _missing_rows(self) -> list[Damage]:
         """Rows that a solve's last line vouches for and that are in no file; looked for once rows are read."""

@@ -36,10 +36,10 @@ of its own and never touches the files of another, so there is no lock:
 `states/<w>-<segment>-s<first solve>.arrows`
     The same for sampled trajectories: `solve, attempt, instance, t, y` with `y` a list of `D` numbers.
 `steps/<...>.index`, `states/<...>.index`
-    Text beside each stream. The first line is `stepscope-index 1 <bytes of the schema> <crc32> <crc32 of
-    this line>`, each further line describes one record batch: `offset bytes rows solve first_attempt
-    last_attempt+1 full crc32 <crc32 of this line>`, checksums in hexadecimal. `full` is 1 when no recorded
-    instance is missing in any attempt of the batch.
+    Text beside each stream. The first line is `stepscope-index 1 <the head of the stream, its schema, in
+    hexadecimal> <crc32 of this line>`, each further line describes one record batch: `offset bytes rows
+    solve first_attempt last_attempt+1 full crc32 <crc32 of this line>`, checksums in hexadecimal. `full` is 1
+    when no recorded instance is missing in any attempt of the batch.
 
 `solve` in these files is counted by each writer from 0. The number of a solve in the run is its place in
 the order of start over all writers, so a run that is resumed goes on counting, and nothing is replaced.

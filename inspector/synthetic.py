@@ -21,7 +21,10 @@ STATISTICS = (
         "what set the size of this step",
         dict(
             enumerate(
-                ("accuracy", "dt_min", "dt_max", "span", "event", "jump", "non_finite", "first")
+                (
+                    *("accuracy", "dt_min", "dt_max", "end of span", "event", "jump"),
+                    *("non-finite", "first step"),
+                )
             )
         ),
     ),
@@ -170,34 +173,26 @@ def _write_solve(
     batch = len(mu)
     began = time.perf_counter()
     settings = {
-
-            "iteration": number,
-            "batch": batch,
-            "dim": 2,
-            "dtype": "float64",
-            "time_dtype": "float64"
-        ,
-
-            "device": "cpu",
-            "method": "tsit5",
-            "method_order": 5,
-            "error_order": 4,
-            "controller": "pid"
-        ,
+        "iteration": number,
+        "batch": batch,
+        "dim": 2,
+        "dtype": "float64",
+        "time_dtype": "float64",
+        "device": "cpu",
+        "method": "tsit5",
+        "method_order": 5,
+        "error_order": 4,
+        "controller": "pid",
         "controller_settings": {"pcoeff": 0.2, "icoeff": 0.5, "dcoeff": 0.0, "safety": 0.9},
-
-            "adjoint": "backprop",
-            "engine": "plain",
-            "stepping": "independent",
-            "max_steps": 100_000
-        ,
-
-            "t0": np.zeros(batch),
-            "t1": np.full(batch, 20.0),
-            "rtol": 1e-4,
-            "atol": 1e-6,
-            "instances": None
-        ,
+        "adjoint": "backprop",
+        "engine": "plain",
+        "stepping": "independent",
+        "max_steps": 100_000,
+        "t0": np.zeros(batch),
+        "t1": np.full(batch, 20.0),
+        "rtol": 1e-4,
+        "atol": 1e-6,
+        "instances": None,
     }
     solve = writer.start_solve(settings, STATISTICS if statistics else ())
     n_steps, n_accepted = np.zeros(batch, "i8"), np.zeros(batch, "i8")
@@ -227,13 +222,12 @@ def _write_solve(
         time.sleep(pause)
     status[list(failed)] = 4
     rows = {
-
-            "status": status,
-            "n_steps": n_steps,
-            "n_accepted": n_accepted,
-            "n_rejected": n_steps - n_accepted
-        ,
-        "n_f_evals": 2 + 6 * n_steps, "t_reached": np.where(status == 4, 10.0, 20.0),
+        "status": status,
+        "n_steps": n_steps,
+        "n_accepted": n_accepted,
+        "n_rejected": n_steps - n_accepted,
+        "n_f_evals": 2 + 6 * n_steps,
+        "t_reached": np.where(status == 4, 10.0, 20.0),
         "component": np.where(status == 4, 1, -1),
         "messages": {str(row): "component 1 became infinite at t = 10" for row in failed},
     }
@@ -241,16 +235,12 @@ def _write_solve(
         name: int(rows[name].sum()) for name in ("n_steps", "n_accepted", "n_rejected", "n_f_evals")
     }
     end = {
-
-            "seconds": time.perf_counter() - began,
-            "n_attempts": int(n_steps.max(initial=0)),
-            "totals": totals
-        ,
-
-            "n_failed": len(failed),
-            "n_f_calls": int(2 + 6 * n_steps.max(initial=0)),
-            "error": None
-        ,
+        "seconds": time.perf_counter() - began,
+        "n_attempts": int(n_steps.max(initial=0)),
+        "totals": totals,
+        "n_failed": len(failed),
+        "n_f_calls": int(2 + 6 * n_steps.max(initial=0)),
+        "error": None,
         "n_rows_evaluated": int(batch * (2 + 6 * n_steps.max(initial=0))),
     }
     writer.end_solve(solve, end, rows)

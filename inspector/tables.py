@@ -315,7 +315,8 @@ def _step_extremes(run: "Run", solve: int, size: int) -> dict[str, np.ndarray]:
     if not len(instance) or instance.max() >= size:
         return result
     ratio = np.full(size, -np.inf)
-    np.maximum.at(ratio, instance, np.nan_to_num(found["error_ratio"].astype("f8"), nan=np.inf))
+    worst = found["error_ratio"].astype("f8")
+    np.maximum.at(ratio, instance, np.where(np.isnan(worst), np.inf, worst))
     result["max_error_ratio"] = np.where(np.isneginf(ratio), np.nan, ratio)
     taken = found["accepted"] != 0
     instance, dt = instance[taken], np.abs(found["dt"][taken])
@@ -347,6 +348,7 @@ def scalars_frame(run: "Run") -> "pd.DataFrame":
         for w, r in run.raw_scalars()
     ]
     frame = pd.DataFrame(rows, columns=["iteration", "name", "value", "time", "session"])
+    frame["iteration"] = frame["iteration"].where(np.isfinite(frame["iteration"].astype("f8")), -1)
     frame = frame.astype({"iteration": "i8", "value": "f8", "time": "f8", "session": "i4"})
     return frame.sort_values(["iteration", "time", "session"], kind="stable", ignore_index=True)
 

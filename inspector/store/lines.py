@@ -13,12 +13,15 @@ class LineFile:
     """Appends records, each a line of its own; opened when the first one comes.
 
     Args:
-        path: its folder is made if missing, unlike the run itself.
+        path: of the file.
+        make_folder: whether its folder is made if missing; the run itself never is, it may have been
+            deleted.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, make_folder: bool = True) -> None:
         self._path = path
         self._fd: int | None = None
+        self._make_folder = make_folder
         self._torn = False
 
     def append(self, *records: Mapping[str, Any]) -> None:
@@ -29,7 +32,7 @@ class LineFile:
         """
         data = b"".join(dump_line(record) for record in records)
         if self._fd is None:
-            if not self._path.parent.is_dir():
+            if self._make_folder and not self._path.parent.is_dir():
                 self._path.parent.mkdir()
             self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         if os.fstat(self._fd).st_nlink == 0:

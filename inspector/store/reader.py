@@ -131,12 +131,7 @@ class Segment:
         self._seen: tuple[int, ...] | None = None
         self._checked: set[int] = set()
         self._head = b""
-        self._schema: Any = None
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of its columns; empty when its head cannot be read."""
-        return [] if self._schema is None else list(self._schema.names)
+        self.columns: list[str] = []  # their names; empty while the head cannot be read
 
     def refresh(self, alive: bool) -> bool:
         """Look for new batches; returns whether anything changed.
@@ -150,18 +145,18 @@ class Segment:
             return False
         self._seen = sizes
         self.batches, self.found, self._checked = [], {}, set()
-        size = sizes[0]
+        batches, head, bad = _read_index(index)
+        size = _size(self.path)  # after the index: what that tells of was written before it
         if size < 0:
             self._note("", "is missing; its rows are lost")
             return True
-        batches, head_bytes, bad = _read_index(index)
-        if sizes[1] < 0 and not alive:
+        if head is None and not bad and not alive:
             self._note("index", "its index is missing: rows were read without a checksum")
         elif bad:
             self._note(
                 "index", f"{bad} lines of its index are damaged: rows were read without a checksum"
             )
-        if not self._load_head(head_bytes, alive):
+        if not self._load_head(head, alive):
             return True
         kept = [batch for batch in batches if batch.offset + batch.length <= size]
         lost = sum(batch.rows for batch in batches) - sum(batch.rows for batch in kept)
@@ -232,24 +227,23 @@ class Segment:
                 str(where), f"the batch at byte {where} cannot be read: {_first_line(error)}"
             )
 
-    def _load_head(self, head_bytes: int | None, alive: bool) -> bool:
-        """Read the schema; without an index it is looked for in the file itself."""
+    def _load_head(self, told: bytes | None, alive: bool) -> bool:
+        """Take the schema as the index tells it, or else from the file itself."""
         import pyarrow as pa
 
         try:
-            if head_bytes is None:
-                head_bytes = _message_bytes(self.path, 0)
-            head = read_range(self.path, 0, head_bytes)
+            head = read_range(self.path, 0, len(told) if told else _message_bytes(self.path, 0))
+            if told is not None and head != told:
+                self._note("head", "its head is damaged; the copy in its index was used")
+                head = told
             if head is None:
                 raise ValueError("it is cut short")
-            self._schema = pa.ipc.read_schema(pa.py_buffer(head))
+            self.columns = list(pa.ipc.read_schema(pa.py_buffer(head)).names)
             self._head = head
         except (pa.ArrowException, OSError, ValueError) as error:
-            self._schema = None
+            self.columns = []
             if not alive:
-                self._note(
-                    "head", f"its head cannot be read, its rows are lost: {_first_line(error)}"
-                )
+                self._note("head", f"its head cannot be read, its rows are lost: {_first_line(error)}")
             return False
         return True
 
@@ -330,8 +324,8 @@ def read_range(path: Path, offset: int, length: int) -> bytes | None:
     return data if len(data) == length else None
 
 
-def _read_index(path: Path) -> tuple[list[Batch], int | None, int]:
-    """Return the batches an index tells of, the size of the schema, and how many lines are damaged."""
+def _read_index(path: Path) -> tuple[list[Batch], bytes | None, int]:
+    """Return the batches an index tells of, the head of the stream, and how many lines are damaged."""
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
     except OSError:
@@ -342,7 +336,7 @@ def _read_index(path: Path) -> tuple[list[Batch], int | None, int]:
         if crc != b"%08x" % zlib.crc32(text):
             bad += 1
         elif number == 0 and text.startswith(INDEX_MAGIC.encode()):
-            head = int(text.split()[-2])
+            head = bytes.fromhex(text.split()[-1].decode())
         else:
             fields = text.split()
             numbers = (int(field) for field in fields[:6])

@@ -41,15 +41,12 @@ class SegmentWriter:
         folder: `steps` or `states` of the run; made if missing, unlike the run itself.
         name: file name without its ending.
         columns: of the batches, in order; a dtype like `f8[3]` is a list of three.
-        about: put into the metadata of the Arrow schema.
 
     Raises:
         OSError: the file cannot be made or written.
     """
 
-    def __init__(
-        self, folder: Path, name: str, columns: Sequence[Column], about: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, folder: Path, name: str, columns: Sequence[Column]) -> None:
         if not folder.is_dir():
             folder.mkdir()  # not its parents: a run that was deleted stays deleted
         described = {column.name: column.describe() for column in columns}
@@ -63,17 +60,16 @@ class SegmentWriter:
             metadata={
                 "stepscope": str(SCHEMA_VERSION),
                 "columns": json.dumps(described),
-                "about": json.dumps(dict(about)),
             },
         )
         self._scratch = pa.allocate_buffer(1 << 18)  # used again and again: fresh memory costs more
-        head = self._stream_bytes(None)
+        head = bytes(self._stream_bytes(None))
         self._head_bytes = len(head)
         self._paths = (folder / f"{name}.arrows", folder / f"{name}.index")
         self._data, self._index = (os.open(path, _NEW_FILE, 0o666) for path in self._paths)
         try:
             write_all(self._data, head)
-            write_all(self._index, index_line(f"{INDEX_MAGIC} {len(head)} {zlib.crc32(head):08x}"))
+            write_all(self._index, index_line(f"{INDEX_MAGIC} {head.hex()}"))
         except OSError:
             self.close()
             raise

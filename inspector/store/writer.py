@@ -10,6 +10,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -82,7 +83,7 @@ class RunWriter:
         self.path = Path(path)
         self.token = f"r{rank}-{secrets.token_hex(4)}"
         self.counts = dict.fromkeys(
-            ("solves", "rows", "rows_dropped", "rows_lost", "lines_lost", "errors"), 0
+            ("solves", "scalars", "rows", "rows_dropped", "rows_lost", "lines_lost", "errors"), 0
         )
         self._pid = os.getpid()
         self._always = flush == "always"
@@ -98,7 +99,7 @@ class RunWriter:
         self._lines = {
             "solves": LineFile(self.path / "solves" / f"{self.token}.jsonl"),
             "scalars": LineFile(self.path / "scalars" / f"{self.token}.jsonl"),
-            "events": LineFile(self.path / "events.jsonl"),
+            "events": LineFile(self.path / "events.jsonl", make_folder=False),
         }
         self._problem: str | None = None
         self._problem_told = self._warned = False
@@ -324,10 +325,8 @@ class RunWriter:
         """Do a piece of work; an error is noted and goes no further."""
         try:
             work(*arguments)
-        except OSError as error:
-            self._note_problem(f"{error.strerror or error}")
         except Exception as error:
-            self._note_problem(f"{type(error).__name__}: {error}\n{traceback.format_exc()}")
+            self._note_problem(_explain(error))
 
     def _note_problem(self, text: str) -> None:
         self.counts["errors"] += 1
@@ -411,6 +410,8 @@ class RunWriter:
         except BaseException:
             self.counts["lines_lost"] += len(records)
             raise
+        if name == "scalars":
+            self.counts["scalars"] += len(records)
 
     def _on_parameters(self, parameters: Mapping[str, Any]) -> None:
         file = self.path / "run.json"
@@ -428,16 +429,16 @@ class RunWriter:
     ) -> None:
         self._columns[solve] = (*STEP_COLUMNS, *statistics)
         self._tally.setdefault(solve, [0, 0, 0])
-        self.counts["solves"] += 1
         records: list[Mapping[str, Any]] = []
         described = {column.name: column.describe() for column in statistics}
         if described != self._described:
             records.append({"kind": "columns", "columns": described})
-            self._described = described
         start = {name: compact(value) for name, value in settings.items()}
         self._line(
             "solves", *records, {"kind": "start", "solve": solve, "started": started, **start}
         )
+        self._described = described
+        self.counts["solves"] += 1
 
     def _on_end(
         self, solve: int, ended: float, end: Mapping[str, Any], rows: Mapping[str, Any] | None
@@ -471,20 +472,18 @@ class RunWriter:
                         self._room.notify_all()
 
     def _write_batch(self, kind: Kind, solve: int, blocks: list[Block]) -> None:
-        parts = [block.columns() for block in blocks]
-        columns = dict(parts[0][0])
-        if len(parts) > 1:
-            columns = {name: np.concatenate([part[name] for part, _ in parts]) for name in columns}
-        rows = len(columns["attempt"])
-        if not rows:
-            return
-        columns["solve"] = np.full(rows, solve, "i4")
-        attempts = (int(columns["attempt"][0]), int(columns["attempt"][-1]) + 1)
-        full = all(full for _, full in parts)
-        stored = self._append(kind, solve, columns, attempts, full)
-        if kind == "steps":
-            self._tally.setdefault(solve, [0, 0, 0])[0 if stored else 2] += rows
-            self.counts["rows" if stored else "rows_lost"] += rows
+        rows, stored = sum(block.rows for block in blocks), False
+        try:
+            columns, full = _joined(blocks)
+            rows = len(columns["attempt"])
+            if rows:
+                columns["solve"] = np.full(rows, solve, "i4")
+                attempts = (int(columns["attempt"][0]), int(columns["attempt"][-1]) + 1)
+                stored = self._append(kind, solve, columns, attempts, full)
+        finally:
+            if kind == "steps":
+                self._tally.setdefault(solve, [0, 0, 0])[0 if stored else 2] += rows
+                self.counts["rows" if stored else "rows_lost"] += rows
 
     def _append(
         self,
@@ -500,8 +499,8 @@ class RunWriter:
         try:
             segment = self._segment(kind, solve, columns)
             segment.append(columns, solve, attempts, full)
-        except OSError as error:
-            self._note_problem(error.strerror or str(error))
+        except Exception as error:
+            self._note_problem(_explain(error))
             self._retry_at = time.monotonic() + RETRY_SECONDS
             broken = self._segments.pop(kind, None)
             if broken is not None:
@@ -523,9 +522,7 @@ class RunWriter:
             self._segments.pop(kind).close(whole=True)
         name = f"{self.token}-{self._segment_number:06d}-s{solve:06d}"
         self._segment_number += 1
-        segment = SegmentWriter(
-            self.path / kind, name, wanted, {"writer": self.token, "first_solve": solve}
-        )
+        segment = SegmentWriter(self.path / kind, name, wanted)
         self._segments[kind] = segment
         return segment
 
@@ -552,6 +549,23 @@ class RunWriter:
         finally:
             for lines in self._lines.values():
                 lines.close()
+
+
+def _joined(blocks: Sequence[Block]) -> tuple[dict[str, np.ndarray], bool]:
+    """Return the columns of consecutive blocks as one, and whether no recorded instance is missing."""
+    parts = [block.columns() for block in blocks]
+    columns = dict(parts[0][0])
+    if len(parts) > 1:
+        columns = {name: np.concatenate([part[name] for part, _ in parts]) for name in columns}
+    no_gap = all(a.attempts[1] == b.attempts[0] for a, b in pairwise(blocks))  # none was dropped
+    return columns, no_gap and all(full for _, full in parts)
+
+
+def _explain(error: Exception) -> str:
+    """Say what went wrong: the disk in a few words, a fault of ours with its traceback."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return "".join(traceback.format_exception(error)).strip()
 
 
 def compact(value: Any) -> Any:

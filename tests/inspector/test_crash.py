@@ -139,7 +139,7 @@ def test_a_resumed_run_goes_on_and_keeps_everything(tmp_path, feed):
     assert table["iteration"].tolist() == [10, 20, 30, 40, 50, 60, 50, 60, 70, 80, 90, 100]
     assert table["started"].is_monotonic_increasing
     for solve, seed in enumerate(table["iteration"]):
-        assert np.array_equal(run.steps(solve)["dt"], feed(seed=seed).rows("dt"))
+        assert np.array_equal(run.steps(solve)["dt"], feed(seed=int(seed)).rows("dt"))
 
 
 def test_a_resumed_run_does_not_touch_the_torn_file(tmp_path):
