@@ -21,7 +21,7 @@ from solver.status import Status
 from solver.stops import Stops
 from solver.times import Times
 
-STALL_EVERY = 32  # attempts between looks for rows that are accepted but do not move
+CHECK_EVERY = 8  # attempts between looks for rows whose step has become too small
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +89,8 @@ class Loop:
         limit = problem.max_steps
         self.fewest = int(limit.min()) if isinstance(limit, Tensor) and limit.numel() else limit
         self.attempts = 0
+        # A step refused at its smallest, or one that cannot shrink, is not to be tried again.
+        self.strict = problem.dt_min is not None or not problem.controller.adaptive
 
     def run(self) -> Outcome:
         """Step until every row has ended."""
@@ -158,7 +160,8 @@ class Loop:
             self._resize(verdict, dt, moved & reach, running)
             rows.tally(running, moved)
             rows.running = running & (self.t < self.end)
-            if not settled or self.attempts >= self.fewest or self.attempts % STALL_EVERY == 0:
+            hopeless = not settled and self.strict
+            if hopeless or self.attempts >= self.fewest or self.attempts % CHECK_EVERY == 0:
                 self._end_failures(dt, running, moved, ratio, weighted)
         if self.recorder is not None:
             seen_by_hooks = (t, dt, ratio, moved, running, reach, stop, weighted)

@@ -1,8 +1,10 @@
 """Gathers attempts and hands them to hooks, block by block; made only when there is a hook."""
 
+import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -31,10 +33,59 @@ class Attempt(NamedTuple):
     running: Tensor
     reach: Tensor  # (B,) bool, the step was cut to reach a stop
     stop: Tensor  # (B,) where it was cut
-    weighted_error: Tensor | None
+    weighted_error: Tensor
     factor: Tensor
     history: Any
     y: Tensor  # (B, D) state after the attempt
+
+
+def _stack(tensors: Sequence[Tensor]) -> Tensor:
+    return torch.stack(tuple(tensors)).detach()
+
+
+class Columns(Mapping[str, Tensor]):
+    """Statistics of a block, `(n, B)` each, measured when first asked for.
+
+    What a hook does not look at costs nothing, and a hook that looks from its own thread takes the
+    work there; the recorded tensors are never written to again, so that is safe.
+    """
+
+    def __init__(self, statistics: Sequence[Statistic], make: Callable[[], Attempts]):
+        """Keep what is needed to measure; `make` gathers the attempts."""
+        self._statistics = {statistic.name: statistic for statistic in statistics}
+        self._make = make
+        self._attempts: Attempts | None = None
+        self._done: dict[str, Tensor] = {}
+        self._lock = threading.Lock()
+
+    def __getitem__(self, name: str) -> Tensor:
+        """Return one column."""
+        with self._lock, torch.no_grad():
+            if name not in self._done:
+                self._done[name] = self._measure(self._statistics[name])
+            return self._done[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return iter(self._statistics)
+
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return len(self._statistics)
+
+    def _measure(self, statistic: Statistic) -> Tensor:
+        if self._attempts is None:
+            self._attempts = self._make()
+        try:
+            return statistic.measure(self._attempts)
+        except Exception as error:  # a user's statistic must not end a solve
+            warnings.warn(
+                f"statistic {statistic.name!r} raised {type(error).__name__}: {error}; "
+                "it is NaN here",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+            return torch.full_like(self._attempts.error_ratio, torch.nan)
 
 
 class Recorder:
@@ -47,16 +98,18 @@ class Recorder:
         controller: Controller[Any],
         direction: Tensor | None,
         end: Tensor,
+        jumps: bool,
         dt_min: Tensor | float | None,
         dt_max: Tensor | float | None,
     ):
         """Tell the hooks that a solve begins."""
         self._hooks = list(hooks)
         self._info, self._controller, self._direction = info, controller, direction
+        self._jumps = jumps
         self._end, self._dt_min, self._dt_max = end, dt_min, dt_max
         self._pending: list[Attempt] = []
         self._since, self._first = 0.0, 0
-        self._non_finite_before: Tensor | None = None
+        self._ratio_before: Tensor | None = None
         elements = max(info.batch * info.dim, 1)
         wanted = min((max(int(hook.block_size), 1) for hook in self._hooks), default=1)
         self._size = max(1, min(wanted, MAX_ELEMENTS // elements))
@@ -98,31 +151,20 @@ class Recorder:
         self._tell(lambda hook: hook.on_steps(block))
 
     def _block(self, pending: list[Attempt], first: int) -> StepBlock:
-        def stack(values: Sequence[Tensor]) -> Tensor:
-            return torch.stack(list(values)).detach()
-
-        (t, dt, ratio, moved, running, reach, stop, weighted, factor, history, y) = zip(
-            *pending, strict=True
+        raw = dict(zip(Attempt._fields, zip(*pending, strict=True), strict=True))
+        t, dt, ratio, moved, running = (
+            _stack(part)
+            for part in (raw["t"], raw["dt"], raw["error_ratio"], raw["moved"], raw["running"])
         )
-        t, dt, ratio, moved, running = (stack(part) for part in (t, dt, ratio, moved, running))
-        columns: dict[str, Tensor] = {}
+        columns: Mapping[str, Tensor] = {}
         if self._info.statistics:
-            attempts = Attempts(
-                t=t,
-                dt=dt,
-                error_ratio=ratio,
-                accepted=moved,
-                running=running,
-                weighted_error=stack(
-                    [ratio.new_zeros((*ratio.shape[1:], 0)) if w is None else w for w in weighted]
-                ),
-                limiter=self._limiter(first, dt, ratio, stack(reach), stack(stop)),
-                factor=stack(factor),
-                history=tree_map(lambda *leaves: stack(leaves), *history),
-                controller=self._controller,
-                error_order=self._info.error_order or self._info.method_order,
+            make = partial(
+                self._attempts, raw, first, self._ratio_before, t, dt, ratio, moved, running
             )
-            columns = {each.name: self._measure(each, attempts) for each in self._info.statistics}
+            columns = Columns(self._info.statistics, make)
+            if ratio.device.type != "cpu":  # another thread may have another current stream
+                columns = dict(columns)
+        self._ratio_before = raw["error_ratio"][-1]
         if self._direction is not None:
             t, dt = t * self._direction, dt * self._direction
         return StepBlock(
@@ -134,38 +176,49 @@ class Recorder:
             accepted=moved,
             running=running,
             columns=columns,
-            y=stack(y) if self._states else None,
+            y=_stack(raw["y"]) if self._states else None,
         )
 
-    def _measure(self, statistic: Statistic, attempts: Attempts) -> Tensor:
-        try:
-            return statistic.measure(attempts)
-        except Exception as error:  # a user's statistic must not end a solve
-            warnings.warn(
-                f"statistic {statistic.name!r} raised {type(error).__name__}: {error}; it is NaN "
-                "here",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-            return torch.full_like(attempts.error_ratio, torch.nan)
-
-    def _limiter(
-        self, first: int, dt: Tensor, ratio: Tensor, reach: Tensor, stop: Tensor
-    ) -> Tensor:
-        """Return codes `(n, B)` of what set the size of each step."""
-        bad = ~ratio.isfinite()
-        before = self._non_finite_before
-        before = torch.zeros_like(bad[0]) if before is None else before
-        self._non_finite_before = bad[-1]
-        code = torch.full_like(ratio, ACCURACY, dtype=torch.int64)
-        code = torch.where(torch.cat([before[None], bad[:-1]]), NON_FINITE, code)
+    def _attempts(
+        self,
+        raw: Mapping[str, tuple[Any, ...]],
+        first: int,
+        ratio_before: Tensor | None,
+        t: Tensor,
+        dt: Tensor,
+        ratio: Tensor,
+        moved: Tensor,
+        running: Tensor,
+    ) -> Attempts:
+        """Gather what statistics measure, `(n, B)` each."""
+        before = torch.ones_like(ratio[0]) if ratio_before is None else ratio_before
+        failed = ~torch.cat([before[None], ratio[:-1]]).isfinite()
+        limiter = torch.where(failed, NON_FINITE, ACCURACY)
         if first == 0:
-            code[0] = FIRST
+            limiter[0] = FIRST
         if self._dt_min is not None:
-            code = torch.where(dt <= self._dt_min, DT_MIN, code)
+            limiter = torch.where(dt <= self._dt_min, DT_MIN, limiter)
         if self._dt_max is not None:
-            code = torch.where(dt >= self._dt_max, DT_MAX, code)
-        return torch.where(reach, torch.where(stop < self._end, JUMP, SPAN), code)
+            limiter = torch.where(dt >= self._dt_max, DT_MAX, limiter)
+        reach = _stack(raw["reach"])
+        if not self._jumps:
+            limiter = limiter.masked_fill(reach, SPAN)
+        else:
+            jump = _stack(raw["stop"]) < self._end
+            limiter = torch.where(reach, torch.where(jump, JUMP, SPAN), limiter)
+        return Attempts(
+            t=t,
+            dt=dt,
+            error_ratio=ratio,
+            accepted=moved,
+            running=running,
+            weighted_error=_stack(raw["weighted_error"]),
+            limiter=limiter,
+            factor=_stack(raw["factor"]),
+            history=tree_map(lambda *leaves: _stack(leaves), *raw["history"]),
+            controller=self._controller,
+            error_order=self._info.error_order or self._info.method_order,
+        )
 
     def end(self, solution: "Solution") -> None:
         """Hand over what is pending and tell the hooks how the solve ended."""

@@ -194,7 +194,10 @@ def _recorder(
         statistics=wanted,
     )
     end = times.end.detach()
-    return Recorder(hooks, info, control, times.direction, end, problem.dt_min, problem.dt_max)
+    jumps = times.stops is not None
+    return Recorder(
+        hooks, info, control, times.direction, end, jumps, problem.dt_min, problem.dt_max
+    )
 
 
 def _run(
