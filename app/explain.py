@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from app.controls.numbers import short
+from app.frames import floats, ints, where
 
 NOTHING = "\u2013"  # en dash, where there is no value
 TIMES = "\u00d7"
@@ -83,8 +84,11 @@ def duration(seconds: float | None) -> str:
 
 def against_median(instances: pd.DataFrame, row: int, column: str) -> tuple[float, float]:
     """Return a row's value of a column and its ratio to the batch median; NaN for none."""
-    values = instances.set_index("instance")[column].astype(float)
-    own, middle = float(values.get(row, np.nan)), float(values.median())
+    values = floats(instances, column)
+    known = values[~np.isnan(values)]
+    at = np.flatnonzero(ints(instances, "instance") == row)
+    own = float(values[at[0]]) if len(at) else math.nan
+    middle = float(np.median(known)) if len(known) else math.nan
     return own, own / middle if middle else math.nan
 
 
@@ -92,8 +96,14 @@ def limiter_counts(steps: pd.DataFrame, labels: Mapping[int, str]) -> dict[str, 
     """Return the share of attempts by what limited them, largest first; empty if not recorded."""
     if steps.empty or "limiter" not in steps:
         return {}
-    shares = steps["limiter"].value_counts(normalize=True)
-    return {labels.get(int(code), f"code {code}"): float(share) for code, share in shares.items()}
+    return {labels.get(code, f"code {code}"): share for code, share in shares_of(steps, "limiter")}
+
+
+def shares_of(steps: pd.DataFrame, column: str) -> list[tuple[int, float]]:
+    """Return each code in a column with its share of the attempts, the largest first."""
+    codes, counts = np.unique(ints(steps, column), return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return [(int(codes[i]), float(counts[i] / len(steps))) for i in order]
 
 
 def row_in_words(
@@ -115,10 +125,10 @@ def row_in_words(
         components: names of the state's components; their index where the list is shorter.
     """
     name = f"Row {row}" + (f" ({parameter})" if parameter else "")
-    own = instances[instances["instance"] == row]
-    if own.empty or not own["n_steps"].iloc[0]:
-        return f"{name} has not taken a step."
+    own = where(instances, instances["instance"] == row)
     attempts, ratio = against_median(instances, row, "n_steps")
+    if own.empty or not attempts:
+        return f"{name} has not taken a step."
     words = [f"{name} took {count(attempts)} attempts"]
     if len(instances) > 1 and math.isfinite(ratio):
         words[0] += (
@@ -126,24 +136,24 @@ def row_in_words(
             if abs(ratio - 1) < 0.005
             else (f", {times(ratio)} the batch median")
         )
-    refused = float(own["n_rejected"].iloc[0]) / attempts
+    refused = floats(own, "n_rejected")[0] / attempts
     words.append("none was refused" if refused == 0 else f"{percent(refused)} were refused")
     limits = {
         name: share for name, share in limiter_counts(steps, labels).items() if name != "first step"
     }
     if limits:
         cause, share = next(iter(limits.items()))
-        where = "all of them" if share > 0.995 else percent(share)
-        words.append(f"steps were limited by {LIMITS.get(cause, cause)} in {where}")
+        much = "all of them" if share > 0.995 else percent(share)
+        words.append(f"steps were limited by {LIMITS.get(cause, cause)} in {much}")
     if "limiting_component" in steps and len(steps):
-        shares = steps["limiting_component"].value_counts(normalize=True)
-        worst, share = int(shares.index[0]), float(shares.iloc[0])
-        if worst >= 0 and steps["limiting_component"].nunique() > 1:
+        shares = shares_of(steps, "limiting_component")
+        worst, share = shares[0]
+        if worst >= 0 and len(shares) > 1:
             label = components[worst] if worst < len(components) else f"component {worst}"
             words.append(f"{label} made most of the error in {percent(share)}")
     sentence = "; ".join(words) + "."
-    status = str(own["status_name"].iloc[0])
+    status = str(own["status_name"].tolist()[0])
     if status not in ("SUCCESS", "RUNNING"):
-        at = short(float(own["t_reached"].iloc[0]))
+        at = short(float(floats(own, "t_reached")[0]))
         sentence += f" It {STATUSES.get(status, status.lower())} and ended at t = {at}."
     return sentence

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 from app import session
@@ -37,6 +38,8 @@ def listed() -> "pd.DataFrame":
     """
     import pandas as pd
 
+    from app.frames import where
+
     known, lines = _summaries(), []
     for name in run_names():
         path = session.run_path(name)
@@ -53,10 +56,9 @@ def listed() -> "pd.DataFrame":
                 known[str(path)] = held
         lines.append(held[1])
     table = pd.DataFrame(lines, columns=list(COLUMNS))
-    last = table["run"] == session.EXAMPLE
-    return pd.concat(
-        [table[~last].sort_values("created", ascending=False), table[last]], ignore_index=True
-    )
+    table = table.sort_values("created", ascending=False, ignore_index=True)
+    last = np.array([run == session.EXAMPLE for run in table["run"]], dtype=bool)
+    return pd.concat([where(table, ~last), where(table, last)], ignore_index=True)
 
 
 def run_names() -> list[str]:

@@ -17,6 +17,7 @@ from app.figures.limiter import limiter_ribbon_figure
 from app.figures.step_size import X, step_size_figure
 from app.figures.trajectories import components_figure
 from app.figures.worst_component import worst_component_figure
+from app.frames import floats, ints, only, where
 from app.theme import current
 
 if TYPE_CHECKING:
@@ -50,20 +51,20 @@ def draw_all(
         chosen: Any = st.segmented_control(
             "Over",
             list(AXES),
-            format_func=lambda name: AXES.get(name, name),
+            format_func=lambda name: str(AXES.get(name)),
             required=True,
             **session.keep("xaxis", "url"),
         )
     x: X = "attempt" if chosen == "attempt" else "t"
-    first_attempt = int(steps["attempt"].iloc[0])
+    first_attempt = int(ints(steps, "attempt")[0])
     with left:
         low, high = row_picker.window(len(steps))
     steps = steps.iloc[low : high + 1]
     span = span_of(steps, x)
     colours = current()
     said = f"row {row}, attempts {first_attempt + low} to {first_attempt + high}"
-    refused = int((steps["accepted"] == 0).sum())
-    middle = int(instances["instance"].iloc[len(instances) // 2])
+    refused = int((ints(steps, "accepted") == 0).sum())
+    middle = int(ints(instances, "instance")[len(instances) // 2])
     ghost = None
     if middle != row:
         ghost = ask(type(run).steps, run, solve, middle)
@@ -84,7 +85,7 @@ def draw_all(
         question="How close to the tolerance was it?",
         unit="error / tolerance; above 1 is refused",
         alt=f"Error ratio of {said}.",
-        data=steps[["attempt", "t", "error_ratio", "accepted"]],
+        data=only(steps, "attempt", "t", "error_ratio", "accepted"),
         help="Dashed: the ratio at which the controller leaves the step as it is.",
     )
     if "limiter" in steps:
@@ -94,7 +95,7 @@ def draw_all(
             question="What limited its steps?",
             unit="% of attempts",
             alt=limiter_alt(steps, labels),
-            data=steps[[c for c in ("attempt", "t", "dt", "limiter") if c in steps]],
+            data=only(steps, "attempt", "t", "dt", "limiter"),
         )
     shares = [c for c in ("share_p", "share_i", "share_d", "factor", "clamped") if c in steps]
     if shares:
@@ -104,7 +105,7 @@ def draw_all(
             question="What did the controller ask for?",
             unit="log10 of each part of the factor; above 0 asks for a larger step",
             alt=f"P, I and D part of the step-size factor of {said}.",
-            data=steps[["attempt", "t", *shares]],
+            data=only(steps, "attempt", "t", *shares),
             help="Triangles: the factor was cut by the smallest or largest one allowed.",
         )
     if "limiting_component" in steps:
@@ -114,7 +115,7 @@ def draw_all(
             question="Which component made the error?",
             unit="component with the largest share",
             alt=f"Component with the largest share of the error, {said}.",
-            data=steps[[c for c in ("attempt", "t", "limiting_component") if c in steps]],
+            data=only(steps, "attempt", "t", "limiting_component"),
         )
     missing = [name for name in ("limiter", "limiting_component") if name not in steps]
     missing += [] if shares else ["share_p", "share_i", "share_d"]
@@ -143,24 +144,26 @@ def solution(
             "Live keeps those it shows."
         )
         return
-    low, high = sorted((float(steps["t"].iloc[0]), float((steps["t"] + steps["dt"]).iloc[-1])))
-    shown = states[states["t"].between(low, high)]
+    t = floats(states, "t")
+    ends = floats(steps, "t")[0], (floats(steps, "t") + floats(steps, "dt"))[-1]
+    shown = where(states, (t >= min(ends)) & (t <= max(ends)))
     draw(
         components_figure(shown, current(), names=names, x_range=span),
         key="row_solution",
         question="What was the solution doing?",
         unit="state over time",
         alt=f"Components of row {row} over time.",
-        data=shown.drop(columns=["solve", "instance"]),
+        data=only(shown, *(str(name) for name in shown if name not in ("solve", "instance"))),
     )
 
 
 def span_of(steps: pd.DataFrame, x: X) -> tuple[float, float]:
     """Return both ends of the shared x axis, a little beyond the first and last attempt."""
     if x == "attempt":
-        return float(steps["attempt"].iloc[0]) - 0.5, float(steps["attempt"].iloc[-1]) + 0.5
-    begin = float(steps["t"].iloc[0])
-    end = float(steps["t"].iloc[-1] + steps["dt"].iloc[-1])
+        attempt = floats(steps, "attempt")
+        return float(attempt[0]) - 0.5, float(attempt[-1]) + 0.5
+    t = floats(steps, "t")
+    begin, end = float(t[0]), float(t[-1] + floats(steps, "dt")[-1])
     room = 0.01 * abs(end - begin) or 1e-12
     low, high = min(begin, end), max(begin, end)
     return low - room, high + room

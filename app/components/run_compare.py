@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -12,6 +13,7 @@ from app.components.run_header import described
 from app.controls.numbers import short
 from app.figures.comparison import comparison_bars_figure, comparison_scatter_figure
 from app.figures.dt_quantiles import dt_quantiles_figure
+from app.frames import floats, where
 from app.theme import current
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ QUANTITIES = (
     *("attempts", "refused", "evaluations", "attempts of the slowest", "attempts of the batch"),
     *("failed instances", "seconds"),
 )
+
+TILES = QUANTITIES[:4]
 
 
 def compare(runs: pd.DataFrame) -> None:
@@ -64,7 +68,7 @@ def difference(a: "Run", b: "Run", solve: int) -> None:
     colours = current()
     left, right = pair("compared")
     with left:
-        wanted = table[table["quantity"].isin(QUANTITIES)]
+        wanted = where(table, [name in QUANTITIES for name in table["quantity"]])
         draw(
             comparison_bars_figure(wanted, colours, a=a.id, b=b.id),
             key="cmp_bars",
@@ -100,16 +104,17 @@ def difference(a: "Run", b: "Run", solve: int) -> None:
 
 def numbers(table: pd.DataFrame, a: "Run", b: "Run") -> None:
     """Write the numbers that matter most as tiles, the change below."""
-    by_name = table.set_index("quantity")
-    cells = [name for name in QUANTITIES[:4] if name in by_name.index]
+    before, after, percent = (floats(table, name) for name in ("a", "b", "percent"))
     with st.container(horizontal=True):
-        for name in cells:
-            line = by_name.loc[name]
-            change = line["percent"]
+        for at, name in enumerate(table["quantity"]):
+            if name not in TILES:
+                continue
+            change = float(percent[at])
+            said = f"{change:+.1f} %" if change else "the same"
             st.metric(
-                name.capitalize(),
-                f"{explain.count(line['a'])} \u2192 {explain.count(line['b'])}",
-                delta=None if pd.isna(change) else (f"{change:+.1f} %" if change else "the same"),
+                str(name).capitalize(),
+                f"{explain.count(before[at])} \u2192 {explain.count(after[at])}",
+                delta=said if np.isfinite(change) else None,
                 delta_color="inverse" if change else "off",
                 delta_arrow="auto" if change else "off",
                 border=True,
@@ -151,8 +156,8 @@ def settings(a: "Run", b: "Run", solve: int) -> None:
 
 def paired(a: "Run", b: "Run", solve: int) -> pd.DataFrame:
     """Return `instance, a, b` with the attempts of every row that both runs hold."""
-    sides = [
-        ask(type(run).instances, run, solve)[["instance", "n_steps"]].rename(columns={"n_steps": n})
-        for run, n in ((a, "a"), (b, "b"))
-    ]
+    sides = []
+    for run, name in ((a, "a"), (b, "b")):
+        rows = ask(type(run).instances, run, solve)
+        sides.append(pd.DataFrame({"instance": rows["instance"], name: rows["n_steps"]}))
     return sides[0].merge(sides[1], on="instance").sort_values("instance", ignore_index=True)

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -10,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app import describe, explain, run_facts, session
 from app.cached import ask
 from app.components.chart import code, plain
+from app.frames import floats
 
 if TYPE_CHECKING:
     from inspector.run import Run
@@ -65,7 +67,7 @@ def summary_of(run: "Run") -> dict[str, Any]:
     """Return the run's line in the list of runs."""
     about = dict(ask(type(run).summary, run))
     if run.status in ("running", "interrupted"):  # its writer may not have said how many yet
-        counted = ask(type(run).solve_table, run)["rows"].sum()
+        counted = np.nansum(floats(ask(type(run).solve_table, run), "rows"))
         about["rows"] = max(int(about.get("rows") or 0), int(counted))
     return about
 

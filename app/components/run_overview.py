@@ -16,6 +16,7 @@ from app.controls.numbers import short
 from app.controls.setting import title
 from app.figures.phase_portrait import phase_portrait_figure
 from app.figures.trajectories import is_component, trajectories_figure
+from app.frames import only
 
 if TYPE_CHECKING:
     from inspector.run import Run
@@ -179,7 +180,7 @@ def raster_of(run: "Run", solve: int) -> Pick | None:
         value = value_at.selectbox(
             "Colour",
             options,
-            format_func=lambda name: VALUES.get(name, name.replace("_", " ")),
+            format_func=value_word,
             **session.keep("metric", "url"),
         )
         if session.default("order", "index") not in ORDERS:
@@ -187,7 +188,7 @@ def raster_of(run: "Run", solve: int) -> Pick | None:
         order = order_at.selectbox(
             "Rows ordered by",
             list(ORDERS),
-            format_func=lambda name: ORDERS.get(name, name),
+            format_func=lambda name: str(ORDERS.get(name)),
             **session.keep("order", "url"),
         )
         found = ask(
@@ -213,14 +214,14 @@ def raster_of(run: "Run", solve: int) -> Pick | None:
             rows=found.instances,
             edges=found.attempt_edges,
             refused=refused,
-            label=VALUES.get(value, value.replace("_", " ")),
+            label=value_word(value),
             unit=found.unit,
             log=found.log,
             scale="puor" if value in DIVERGING or value == "error_ratio" else "cividis",
             categories=categories(value, about.get("labels") or {}),
             picked=[session.get("inst")] if isinstance(session.get("inst"), int) else (),
             height=raster_height(len(found.instances)),
-            alt=f"{VALUES.get(value, value)} of {len(found.instances)} rows over "
+            alt=f"{value_word(value)} of {len(found.instances)} rows over "
             f"{int(found.attempt_edges[-1]) if len(found.attempt_edges) else 0} attempts.",
         )
         if pick is not None:
@@ -243,6 +244,11 @@ def raster_of(run: "Run", solve: int) -> Pick | None:
             title="What did every row do?",
         )
     return pick
+
+
+def value_word(name: str) -> str:
+    """Return what a column of the steps is called."""
+    return VALUES.get(name) or name.replace("_", " ")
 
 
 def raster_height(rows: int) -> int:
@@ -311,7 +317,7 @@ def trajectories(run: "Run", solve: int, pick: Pick | None, instances: pd.DataFr
             question="Where did the solution go?",
             unit=f"{names[index]} over time",
             alt=f"{names[index]} over time for {len(with_states)} rows, rows {chosen} by name.",
-            data=states[["instance", "t", columns[index]]],
+            data=only(states, "instance", "t", columns[index]),
             help="Named rows: the one picked, the slowest, the one in the middle, the fastest.",
         )
     if len(columns) > 1:
@@ -329,7 +335,7 @@ def trajectories(run: "Run", solve: int, pick: Pick | None, instances: pd.DataFr
                 question="Which path did it take?",
                 unit=f"{names[second]} over {names[first]}",
                 alt=f"Phase portrait of {len(with_states)} rows.",
-                data=states[["instance", "t", columns[first], columns[second]]],
+                data=only(states, "instance", "t", columns[first], columns[second]),
             )
 
 

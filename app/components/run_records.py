@@ -14,6 +14,7 @@ from app import explain, session, theme
 from app.cached import ask
 from app.components.chart import data_below, draw, heading
 from app.figures.scalars import scalars_figure
+from app.frames import floats, where
 
 if TYPE_CHECKING:
     from inspector.run import Run
@@ -41,8 +42,8 @@ def scalars(run: "Run") -> None:
         )
     columns = st.columns(2)
     for place, name in enumerate(shown):
-        part = logged[logged["name"] == name]
-        values = part["value"].to_numpy(dtype=np.float64)
+        part = where(logged, logged["name"] == name)
+        values = floats(part, "value")
         finite = values[np.isfinite(values)]
         wide = len(finite) > 1 and finite.min() > 0 and finite.max() / finite.min() > 100
         bad = len(values) - len(finite)
@@ -68,11 +69,15 @@ def events(run: "Run") -> None:
         heading("What else happened?", f"{len(table)} event{'' if len(table) == 1 else 's'}")
         shown = table.head(500)
         st.dataframe(
-            shown[["time", "kind", "text"]].assign(
-                time=[
-                    datetime.fromtimestamp(float(moment)) if np.isfinite(moment) else None
-                    for moment in shown["time"].astype(float)
-                ]
+            pd.DataFrame(
+                {
+                    "time": [
+                        datetime.fromtimestamp(float(moment)) if np.isfinite(moment) else None
+                        for moment in floats(shown, "time")
+                    ],
+                    "kind": shown["kind"],
+                    "text": shown["text"],
+                }
             ),
             key="event_table",
             hide_index=True,
@@ -94,7 +99,7 @@ def downloads(run: "Run", solve: int | None) -> None:
     st.header("Take it away", anchor=False)
     with st.container(horizontal=True):
         name = f"{run.id}-solve{solve}"
-        rows = int(ask(type(run).instances, run, solve)["n_steps"].sum())
+        rows = int(floats(ask(type(run).instances, run, solve), "n_steps").sum())
         button("Attempts, Parquet", parquet_of(run, solve), f"{name}.parquet", "attempts_parquet")
         button(
             "Attempts, CSV",

@@ -5,6 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.style import HEIGHT, MOST_MARKERS, empty_figure, even, hatched, new_figure
+from app.frames import floats, where
 from app.theme import Theme
 
 
@@ -18,17 +19,15 @@ def comparison_bars_figure(
             Lines without a finite percentage are left out.
         a, b: what the runs are called.
     """
-    shown = (
-        differences[np.isfinite(differences["percent"].astype(float))]
-        if len(differences)
-        else differences
-    )
+    shown = differences
+    if len(shown):
+        shown = where(shown, np.isfinite(floats(shown, "percent")))
     if shown.empty:
         return empty_figure(colours, "These runs share no quantity that can be compared.")
     figure = new_figure(
         colours, f"change from {a} to {b}  [%]", "", height=max(HEIGHT, 80 + 34 * len(shown))
     )
-    percent = shown["percent"].to_numpy(dtype=np.float64)
+    percent = floats(shown, "percent")
     said = [f"{value:+.1f} %" if abs(value) >= 0.05 else "the same" for value in percent]
     label = np.array([f"{q}  {t}" for q, t in zip(shown["quantity"], said, strict=True)])
     for on, name, colour, pattern in (
@@ -37,14 +36,14 @@ def comparison_bars_figure(
     ):
         if not on.any():
             continue
-        part = shown[on]
+        part = where(shown, on)
         figure.add_bar(
             orientation="h",
             y=label[on].tolist(),
             x=percent[on],
             name=name,
             marker=hatched(colour, pattern, colours),
-            customdata=np.stack([part["a"], part["b"]], axis=-1),
+            customdata=np.stack([floats(part, "a"), floats(part, "b")], axis=-1),
             hovertemplate=f"%{{y}}<br>{a}: %{{customdata[0]:,.6~g}}"
             f"<br>{b}: %{{customdata[1]:,.6~g}}<extra></extra>",
         )
@@ -65,11 +64,13 @@ def comparison_scatter_figure(
     Args:
         paired: `instance`, `a`, `b` [attempts].
     """
-    whole = paired[(paired["a"] > 0) & (paired["b"] > 0)] if len(paired) else paired
+    whole = paired
+    if len(whole):
+        whole = where(whole, (floats(whole, "a") > 0) & (floats(whole, "b") > 0))
     if whole.empty:
         return empty_figure(colours, "These runs share no row.")
     shown = whole.iloc[even(len(whole), MOST_MARKERS)]
-    x, y = shown["a"].to_numpy(dtype=np.float64), shown["b"].to_numpy(dtype=np.float64)
+    x, y = floats(shown, "a"), floats(shown, "b")
     figure = new_figure(
         colours, f"attempts in {a}", f"attempts in {b}", log_x=True, log_y=True, height=318
     )

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from app.figures.grouping import group_attempts
 from app.figures.step_size import X_TITLES, X
 from app.figures.style import MOST_MARKERS, empty_figure, even, hatched, new_figure
+from app.frames import floats, ints
 from app.theme import Theme
 
 MOST_BARS = 240
@@ -41,8 +42,7 @@ def controller_shares_figure(
     colour = {"P": colours.p, "I": colours.i, "D": colours.d}
     up, down = np.zeros(len(groups.left)), np.zeros(len(groups.left))
     for column, letter, pattern in parts:
-        values = steps[column].where(np.isfinite(steps[column].astype(float)))
-        mean = values.groupby(groups.of).mean().to_numpy(dtype=np.float64)
+        mean = groups.mean(floats(steps, column))
         if not np.nan_to_num(mean).any():
             continue
         up += np.clip(np.nan_to_num(mean), 0, None)
@@ -59,7 +59,7 @@ def controller_shares_figure(
         )
     top, bottom = reach_of(up), reach_of(-down)
     if "clamped" in steps:
-        clamped = steps["clamped"].to_numpy(dtype=np.float64)
+        clamped = floats(steps, "clamped")
         for sign, symbol, label, place in (
             (1, "triangle-down", "growth cut", 1.15 * top),
             (-1, "triangle-up", "shrinking cut", -1.15 * bottom),
@@ -70,12 +70,12 @@ def controller_shares_figure(
             total = len(at)
             at = at[even(total, MOST_MARKERS // 4)]
             figure.add_scatter(
-                x=steps[x].to_numpy()[at],
+                x=floats(steps, x)[at],
                 y=np.full(len(at), place),
                 mode="markers",
                 name=f"{label} ({total:,})",
                 marker={"symbol": symbol, "size": 7, "color": colours.refused},
-                customdata=steps["attempt"].to_numpy()[at],
+                customdata=ints(steps, "attempt")[at],
                 hovertemplate=f"attempt %{{customdata}}: {label} by the limit<extra></extra>",
             )
     figure.update_layout(barmode="relative", bargap=0)

@@ -17,6 +17,7 @@ from app.figures.style import (
     rgba,
     thin,
 )
+from app.frames import floats, ints
 from app.theme import Theme
 
 
@@ -36,7 +37,7 @@ def error_ratio_figure(
     """
     if steps.empty:
         return empty_figure(colours, "No step of this row is recorded.")
-    raw = steps["error_ratio"].to_numpy(dtype=np.float64)
+    raw = floats(steps, "error_ratio")
     ratio = positive(raw)
     broken = ~np.isfinite(raw)
     if not np.isfinite(ratio).any() and not broken.any():
@@ -44,9 +45,9 @@ def error_ratio_figure(
     figure = new_figure(
         colours, X_TITLES[x], "error ratio  [1]", log_y=True, x_range=x_range, height=220
     )
-    accepted = steps["accepted"].to_numpy().astype(bool)
-    where = steps[x].to_numpy()
-    attempt = steps["attempt"].to_numpy()
+    accepted = ints(steps, "accepted") != 0
+    where = floats(steps, x)
+    attempt = ints(steps, "attempt")
     kept = np.flatnonzero(accepted)
     kept = kept[thin(ratio[kept], MOST_POINTS // 2)]
     figure.add_scatter(

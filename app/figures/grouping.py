@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from app.figures.step_size import X
+from app.frames import floats, ints
 
 
 class Groups(NamedTuple):
@@ -23,6 +24,14 @@ class Groups(NamedTuple):
         """Centre of each bar, `(g,)`."""
         return self.left + self.width / 2
 
+    def mean(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean of `values (n,)` in each group, `(g,)`, of those that are finite."""
+        whole = np.isfinite(values)
+        size = len(self.left)
+        total = np.bincount(self.of[whole], weights=values[whole], minlength=size)
+        count = np.bincount(self.of[whole], minlength=size)
+        return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
 
 def group_attempts(steps: pd.DataFrame, x: X, most: int) -> Groups:
     """Gather the attempts of one row, in order, into at most `most` groups of equal count.
@@ -38,15 +47,14 @@ def group_attempts(steps: pd.DataFrame, x: X, most: int) -> Groups:
     of = np.arange(n) // size
     starts = np.arange(0, n, size)
     ends = np.append(starts[1:], n) - 1
-    attempt = steps["attempt"].to_numpy(dtype=np.int64)
+    attempt = ints(steps, "attempt")
     if x == "attempt":
         left = attempt[starts] - 0.5
         right = attempt[ends] + 0.5
     else:
-        t = steps["t"].to_numpy(dtype=np.float64)
-        last = t[-1] + steps["dt"].to_numpy(dtype=np.float64)[-1] * bool(
-            steps["accepted"].to_numpy()[-1]
-        )
+        t = floats(steps, "t")
+        taken = ints(steps, "accepted")[-1] != 0
+        last = t[-1] + floats(steps, "dt")[-1] * taken
         left = t[starts]
         right = np.append(left[1:], last)
     low, high = np.minimum(left, right), np.maximum(left, right)

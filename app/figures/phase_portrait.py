@@ -14,6 +14,7 @@ from app.figures.style import (
     new_figure,
 )
 from app.figures.trajectories import gaps, with_gaps
+from app.frames import by_instance, floats
 from app.theme import Theme
 
 
@@ -37,13 +38,13 @@ def phase_portrait_figure(
     if states.empty or first not in states or second not in states:
         return empty_figure(colours, "Two recorded components are needed for a phase portrait.")
     figure = new_figure(colours, *(names or components))
-    groups = {int(row): part for row, part in states.groupby("instance", sort=True)}
+    groups = by_instance(states)
     chosen = [int(row) for row in dict.fromkeys(rows) if int(row) in groups][:HIGHLIGHTED]
     others = [row for row in groups if row not in chosen]
     if others:
         drawn = [groups[others[i]] for i in even(len(others), 100)]
         x, y = with_gaps(
-            [(gaps(part[first]), part[second].to_numpy()) for part in drawn], MOST_POINTS // 2
+            [(gaps(part, first), floats(part, second)) for part in drawn], MOST_POINTS // 2
         )
         figure.add_scatter(
             x=x,
@@ -57,7 +58,7 @@ def phase_portrait_figure(
     for i, row in enumerate(chosen):
         part = groups[row]
         kept = even(len(part), MOST_POINTS // 2 // len(chosen))
-        x, y = gaps(part[first])[kept], gaps(part[second])[kept]
+        x, y = gaps(part, first)[kept], gaps(part, second)[kept]
         figure.add_scatter(
             x=x,
             y=y,
@@ -65,7 +66,7 @@ def phase_portrait_figure(
             name=f"row {row}",
             legendgroup=f"row {row}",
             line={"color": colours.highlights[i], "width": 1.8, "dash": DASHES[i]},
-            customdata=part["t"].to_numpy()[kept],
+            customdata=floats(part, "t")[kept],
             hovertemplate=f"row {row}<br>t %{{customdata:.4g}}<br>(%{{x:.3g}}, %{{y:.3g}})"
             "<extra></extra>",
         )

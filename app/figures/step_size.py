@@ -16,6 +16,7 @@ from app.figures.style import (
     positive,
     thin,
 )
+from app.frames import floats, ints, where
 from app.theme import Theme
 
 X = Literal["t", "attempt"]
@@ -43,40 +44,40 @@ def step_size_figure(
         return empty_figure(colours, "No step of this row is recorded.")
     figure = new_figure(colours, X_TITLES[x], "step size |dt|  [time]", log_y=True, x_range=x_range)
     if ghost is not None and not ghost.empty:
-        taken = ghost[ghost["accepted"].astype(bool)]
-        size = positive(taken["dt"])
+        taken = where(ghost, ghost["accepted"])
+        size = positive(floats(taken, "dt"))
         kept = thin(size, MOST_POINTS // 4)
         figure.add_scatter(
-            x=taken[x].to_numpy()[kept],
+            x=floats(taken, x)[kept],
             y=size[kept],
             mode="lines",
             name=ghost_name,
             line={"color": colours.ghost, "width": 2, "dash": "dot"},
             hoverinfo="skip",
         )
-    accepted = steps["accepted"].to_numpy().astype(bool)
-    taken, refused = steps[accepted], steps[~accepted]
-    size = positive(taken["dt"])
+    accepted = ints(steps, "accepted") != 0
+    taken, refused = where(steps, accepted), where(steps, ~accepted)
+    size = positive(floats(taken, "dt"))
     kept = thin(size, MOST_POINTS // 2)
     few = len(kept) <= 300
     figure.add_scatter(
-        x=taken[x].to_numpy()[kept],
+        x=floats(taken, x)[kept],
         y=size[kept],
         mode="lines+markers" if few else "lines",
         name=f"accepted ({len(taken):,})",
         line={"color": colours.accepted, "width": 1.6},
         marker={"color": colours.accepted, "size": 4},
-        customdata=taken["attempt"].to_numpy()[kept],
+        customdata=ints(taken, "attempt")[kept],
         hovertemplate="attempt %{customdata}<br>t %{x:.5g}<br>dt %{y:.3g}<extra>accepted</extra>"
         if x == "t"
         else "attempt %{x}<br>dt %{y:.3g}<extra>accepted</extra>",
     )
     if len(refused):
-        size = positive(refused["dt"])
+        size = positive(floats(refused, "dt"))
         kept = even(len(refused), min(MOST_MARKERS, MOST_POINTS // 4))
         shown = "" if len(kept) == len(refused) else f", {len(kept):,} drawn"
         figure.add_scatter(
-            x=refused[x].to_numpy()[kept],
+            x=floats(refused, x)[kept],
             y=size[kept],
             mode="markers",
             name=f"refused ({len(refused):,}{shown})",
@@ -86,10 +87,10 @@ def step_size_figure(
                 "line": {"color": colours.refused, "width": 1.8},
                 "color": colours.refused,
             },
-            customdata=refused["attempt"].to_numpy()[kept],
+            customdata=ints(refused, "attempt")[kept],
             hovertemplate="attempt %{customdata}<br>dt %{y:.3g}<extra>refused</extra>",
         )
-    everything = positive(steps["dt"])
+    everything = positive(floats(steps, "dt"))
     if np.isfinite(everything).any():
         widen_log(figure, everything)
     return figure

@@ -15,6 +15,7 @@ from app.figures.style import (
     new_figure,
     thin,
 )
+from app.frames import by_instance, floats
 from app.theme import Theme
 
 
@@ -39,13 +40,13 @@ def trajectories_figure(
         return empty_figure(colours, "This run recorded no states.")
     figure = new_figure(colours, "time t", name or component, x_range=x_range)
     chosen = [int(row) for row in dict.fromkeys(rows)][:HIGHLIGHTED]
-    groups = {int(row): part for row, part in states.groupby("instance", sort=True)}
+    groups = by_instance(states)
     chosen = [row for row in chosen if row in groups]
     others = [row for row in groups if row not in chosen]
     behind = [groups[others[i]] for i in even(len(others), 200)] if others else []
     if behind:
         x, y = with_gaps(
-            [(part["t"].to_numpy(), part[component].to_numpy()) for part in behind],
+            [(floats(part, "t"), floats(part, component)) for part in behind],
             MOST_POINTS // 2,
         )
         label = f"{len(others)} other rows" if chosen else f"{len(others)} rows"
@@ -62,10 +63,10 @@ def trajectories_figure(
         )
     for i, row in enumerate(chosen):
         part = groups[row]
-        kept = thin(part[component], MOST_POINTS // 2 // max(1, len(chosen)))
+        kept = thin(floats(part, component), MOST_POINTS // 2 // max(1, len(chosen)))
         figure.add_scatter(
-            x=part["t"].to_numpy()[kept],
-            y=gaps(part[component])[kept],
+            x=floats(part, "t")[kept],
+            y=gaps(part, component)[kept],
             mode="lines",
             name=f"row {row}",
             line={"color": colours.highlights[i], "width": 2, "dash": DASHES[i]},
@@ -92,11 +93,11 @@ def components_figure(
     if states.empty or not columns:
         return empty_figure(colours, "This run recorded no states of this row.")
     figure = new_figure(colours, "time t", "state", x_range=x_range)
-    t = states["t"].to_numpy()
+    t = floats(states, "t")
     front = columns if len(columns) <= HIGHLIGHTED else []
     if not front:
         drawn = [columns[i] for i in even(len(columns), 60)]
-        x, y = with_gaps([(t, states[column].to_numpy()) for column in drawn], MOST_POINTS // 2)
+        x, y = with_gaps([(t, floats(states, column)) for column in drawn], MOST_POINTS // 2)
         figure.add_scatter(
             x=x,
             y=y,
@@ -109,10 +110,10 @@ def components_figure(
     for i, column in enumerate(front):
         number = int(column[1:])
         label = names[number] if number < len(names) else column
-        kept = thin(states[column], MOST_POINTS // 2 // len(front))
+        kept = thin(floats(states, column), MOST_POINTS // 2 // len(front))
         figure.add_scatter(
             x=t[kept],
-            y=gaps(states[column])[kept],
+            y=gaps(states, column)[kept],
             mode="lines",
             name=label,
             line={"color": colours.highlights[i], "width": 2, "dash": DASHES[i]},
@@ -127,9 +128,9 @@ def is_component(column: str) -> bool:
     return column[:1] == "y" and column[1:].isdigit()
 
 
-def gaps(values: pd.Series) -> np.ndarray:
-    """Return the values with NaN wherever they are not finite, so that a line breaks there."""
-    array = values.to_numpy(dtype=np.float64)
+def gaps(table: pd.DataFrame, column: str) -> np.ndarray:
+    """Return a column with NaN wherever it is not finite, so that a line breaks there."""
+    array = floats(table, column)
     return np.where(np.isfinite(array), array, np.nan)
 
 

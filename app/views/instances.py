@@ -12,6 +12,7 @@ from app.components import row_charts, row_picker, run_header
 from app.components.chart import draw, plain
 from app.controls.numbers import short
 from app.figures.instance_ranking import MOST_BARS, instance_ranking_figure
+from app.frames import floats, where
 from app.theme import current
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def picked_row(run: "Run") -> None:
     if solve is None:
         return
     instances = ask(type(run).instances, run, solve)
-    if instances.empty or not instances["n_steps"].sum():
+    if instances.empty or not floats(instances, "n_steps").any():
         st.info(
             "No row has taken a step yet. The page fills as soon as the first is recorded."
             if run.live
@@ -76,9 +77,9 @@ def one_row(run: "Run", solve: int, row: int, instances: pd.DataFrame) -> None:
 
 def parameter_of(instances: pd.DataFrame, row: int) -> str | None:
     """Return what sets a row apart, such as `mu = 50`; None if no parameter is recorded."""
-    line = instances[instances["instance"] == row]
+    line = where(instances, instances["instance"] == row)
     parts = [
-        f"{name} = {short(float(line[name].iloc[0]))}"
+        f"{name} = {short(float(floats(line, name)[0]))}"
         for name in run_facts.parameters_of(instances)
     ]
     return ", ".join(parts[:3]) or None
@@ -86,7 +87,7 @@ def parameter_of(instances: pd.DataFrame, row: int) -> str | None:
 
 def against_the_batch(row: int, instances: pd.DataFrame) -> None:
     """Draw the numbers of a row, each with its ratio to the batch median."""
-    instances = instances.assign(refused=1 - instances["accept_share"].astype(float))
+    instances = instances.assign(refused=1 - floats(instances, "accept_share"))
     cells: list[tuple[str, str, Any]] = [
         ("Attempts", "n_steps", explain.count),
         ("Refused", "refused", explain.percent),

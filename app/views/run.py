@@ -15,6 +15,7 @@ from app.figures.counts_histogram import counts_histogram_figure
 from app.figures.dt_quantiles import dt_quantiles_figure
 from app.figures.limiter import limiter_shares_figure
 from app.figures.solve_costs import solve_costs_figure
+from app.frames import floats, only
 
 if TYPE_CHECKING:
     from inspector.run import Run
@@ -39,7 +40,7 @@ def page() -> None:
 def all_solves(run: "Run") -> None:
     """Draw the cost of every solve; a click picks one."""
     table = ask(type(run).solve_table, run)
-    failed = int((table["n_failed"].fillna(0) > 0).sum())
+    failed = int((floats(table, "n_failed") > 0).sum())
     shown = session.int_param("solve", 0, run.n_solves - 1, 0)
     draw(
         solve_costs_figure(table, theme.current(), selected=shown),
@@ -83,7 +84,7 @@ def one_solve(run: "Run", solve: int) -> None:
         )
     with right:
         batch = len(instances)
-        active = quantiles[["attempt", "active"]] if len(quantiles) else quantiles
+        active = only(quantiles, "attempt", "active")
         draw(
             active_rows_figure(active, colours, batch=batch),
             key="active_rows",
@@ -120,8 +121,8 @@ def quantiles_alt(quantiles: pd.DataFrame) -> str:
     """Say in one sentence what the ribbon of step sizes shows."""
     if quantiles.empty:
         return "No step is recorded yet."
-    low, high = float(quantiles["q05"].min()), float(quantiles["q95"].max())
-    middle = float(np.nanmedian(quantiles["q50"].to_numpy(dtype=np.float64)))
+    low, high = np.nanmin(floats(quantiles, "q05")), np.nanmax(floats(quantiles, "q95"))
+    middle = np.nanmedian(floats(quantiles, "q50"))
     return f"Step sizes from {low:.2g} to {high:.2g}, median {middle:.2g}."
 
 

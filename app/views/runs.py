@@ -4,12 +4,14 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from app import explain, run_list, session
 from app.components import run_compare, run_header
 from app.components.chart import code
+from app.frames import floats, where
 
 MOST_SHOWN = 1_000
 
@@ -22,8 +24,9 @@ def page() -> None:
     if runs.empty:
         run_header.nothing_stored()
         return
+    total = explain.size(float(floats(runs, "bytes").sum()))
     st.caption(
-        f"{explain.count(len(runs))} runs, {explain.size(float(runs['bytes'].sum()))}, in "
+        f"{explain.count(len(runs))} runs, {total}, in "
         f"`{session.runs_root()}`. One click shows a run everywhere; two compare them."
     )
     shown = filtered(runs)
@@ -36,9 +39,8 @@ def page() -> None:
             f"The newest {MOST_SHOWN:,} of {len(shown):,}; narrow the list to reach the others."
         )
     current = session.current_run()
-    line = runs[runs["run"] == current]
-    if not line.empty:
-        actions(line.iloc[0].to_dict(), chosen)
+    for line in where(runs, runs["run"] == current).to_dict("records"):
+        actions({str(name): value for name, value in line.items()}, chosen)
     run_compare.compare(runs)
 
 
@@ -52,7 +54,7 @@ def filtered(runs: pd.DataFrame) -> pd.DataFrame:
         **session.keep("find", "url"),
     )
     states = [state for state in run_header.STATUS if state in set(runs["status"])]
-    options = [*states, "damaged"] if runs["damaged"].any() else states
+    options = [*states, "damaged"] if any(runs["damaged"]) else states
     with right:
         wanted = st.pills(
             "State",
@@ -61,15 +63,15 @@ def filtered(runs: pd.DataFrame) -> pd.DataFrame:
             format_func=state_word,
             **session.keep("states"),
         )
-    passes = pd.Series(True, index=runs.index)
+    passes = np.ones(len(runs), dtype=bool)
     if text:
-        columns = ["run", "problem", "method", "controller", "note"]
-        words = runs[columns].astype(str).agg(" ".join, axis=1).str.lower()
-        for word in text.lower().split():
-            passes &= words.str.contains(word, regex=False)
+        columns = [runs[name] for name in ("run", "problem", "method", "controller", "note")]
+        lines = [" ".join(map(str, line)).lower() for line in zip(*columns, strict=True)]
+        passes &= [all(word in line for word in text.lower().split()) for line in lines]
     if wanted:
-        passes &= runs["status"].isin(wanted) | (("damaged" in wanted) & runs["damaged"])
-    return runs[passes]
+        states_of = zip(runs["status"], runs["damaged"], strict=True)
+        passes &= [s in wanted or ("damaged" in wanted and bool(d)) for s, d in states_of]
+    return where(runs, passes)
 
 
 def state_word(state: str) -> str:
