@@ -1,6 +1,7 @@
 """Columns of a solve as numpy arrays: the way from segments to every table and figure."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from inspector.store.reader import Batch
 if TYPE_CHECKING:
     from inspector.run import Run
 
+_MOST_ATTEMPTS = 1 << 24  # in one batch
 _DTYPES = {column.name: column.dtype for column in (*ID_COLUMNS, *STEP_COLUMNS)}
 
 
@@ -41,13 +43,15 @@ def parts(
         attempts: half-open range; batches that lie outside are not read, others come whole.
     """
     for segment, batches in run.places(solve, kind):
-        wanted: list[Batch] = batches
-        if attempts is not None:
-            wanted = [
-                batch for batch in batches if batch.high > attempts[0] and batch.low < attempts[1]
-            ]
-        for batch, arrays in segment.load(wanted, columns):
-            yield Part(batch.low, batch.high, batch.full, arrays)
+        for batch, found in segment.load(_inside(batches, attempts), columns):
+            yield Part(batch.low, batch.high, batch.full, found)
+
+
+def _inside(batches: list[Batch], attempts: tuple[int, int] | None) -> list[Batch]:
+    """Return the batches that have something of a range of attempts."""
+    if attempts is None:
+        return batches
+    return [batch for batch in batches if batch.high > attempts[0] and batch.low < attempts[1]]
 
 
 def read(
@@ -89,33 +93,68 @@ def read(
     return {name: _joined(name, pieces) for name in columns}
 
 
-def grid(
-    run: "Run", solve: int, column: str, attempts: tuple[int, int] | None = None
-) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield `(first attempt, (n, M))` blocks of a column, NaN where an instance was not running.
+class Grid(NamedTuple):
+    """Some consecutive attempts of a solve, `(n, M)` for its `M` recorded instances."""
 
-    `M` is the number of recorded instances, in the order of `recorded_instances`.
+    first: int
+    running: np.ndarray | None  # (n, M) bool; None where all were
+    columns: dict[str, np.ndarray]  # (n, M) each; NaN or 0 where an instance was not running
+
+
+def grids(
+    run: "Run", solve: int, columns: Sequence[str], attempts: tuple[int, int] | None = None
+) -> Iterator[Grid]:
+    """Yield columns as grids, in order of attempt; an attempt that is nowhere stored is left out.
+
+    The columns of a grid are in the order of `recorded_instances`. Batches in which nobody is missing are
+    only reshaped: neither the instance nor the attempt of their rows is read.
     """
     instances = recorded_instances(run, solve)
-    place = None
-    for part in parts(run, solve, [column, "attempt", "instance"], attempts):
-        values = part.columns.get(column)
-        if values is None or part.high <= part.low or part.high - part.low > 1 << 24:
-            continue
-        shape = (part.high - part.low, len(instances))
-        if part.full and values.size == shape[0] * shape[1]:
-            block = values.reshape(shape)
-        else:
-            if place is None:
-                place = np.zeros(int(instances[-1]) + 1 if len(instances) else 1, "i8")
-                place[instances] = np.arange(len(instances))
-            block = np.full(shape, np.nan, "f4" if values.dtype.itemsize < 8 else "f8")
-            block[part.columns["attempt"] - part.low, place[part.columns["instance"]]] = values
-        if attempts is not None:
-            first, last = max(part.low, attempts[0]), min(part.high, attempts[1])
-            yield first, block[first - part.low : last - part.low]
-        else:
-            yield part.low, block
+    place = np.full(int(instances.max(initial=0)) + 1, -1, "i8")
+    place[instances] = np.arange(len(instances))
+    for segment, batches in run.places(solve, "steps"):
+        for full, same in groupby(_inside(batches, attempts), key=lambda batch: batch.full):
+            needed = [*columns] if full else [*columns, "attempt", "instance"]
+            for batch, found in segment.load([*same], needed):
+                shape = (batch.high - batch.low, len(instances))
+                if shape[0] > _MOST_ATTEMPTS:
+                    continue  # a damaged number
+                grid = _reshaped(batch.low, shape, found) if full else _placed(batch, shape, place, found)
+                if grid is not None:
+                    yield _cut(grid, attempts)
+
+
+def _reshaped(first: int, shape: tuple[int, int], found: dict[str, np.ndarray]) -> Grid | None:
+    if any(values.size != shape[0] * shape[1] for values in found.values()):
+        return None
+    return Grid(first, None, {name: values.reshape(shape) for name, values in found.items()})
+
+
+def _placed(
+    batch: Batch, shape: tuple[int, int], place: np.ndarray, found: dict[str, np.ndarray]
+) -> Grid | None:
+    attempt, instance = found.pop("attempt") - batch.low, found.pop("instance")
+    if instance.max(initial=0) >= len(place) or attempt.min(initial=0) < 0:
+        return None
+    where = attempt.astype("i8") * shape[1] + place[instance]
+    running = np.zeros(shape, bool)
+    running.reshape(-1)[where] = True
+    columns = {}
+    for name, values in found.items():
+        grid = np.full(shape, np.nan if values.dtype.kind == "f" else 0, values.dtype)
+        grid.reshape(-1)[where] = values
+        columns[name] = grid
+    return Grid(batch.low, running, columns)
+
+
+def _cut(grid: Grid, attempts: tuple[int, int] | None) -> Grid:
+    """Leave out the attempts of a grid that nobody asked for."""
+    if attempts is None:
+        return grid
+    keep = slice(max(attempts[0] - grid.first, 0), max(attempts[1] - grid.first, 0))
+    columns = {name: values[keep] for name, values in grid.columns.items()}
+    running = None if grid.running is None else grid.running[keep]
+    return Grid(grid.first + keep.start, running, columns)
 
 
 def recorded_instances(run: "Run", solve: int) -> np.ndarray:

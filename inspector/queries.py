@@ -91,10 +91,9 @@ def _raster(
     cells = np.fmin if smallest else np.fmax  # NaN only where all are
     edges = low + _edges(count, cols)
     pooled_attempts = np.full((max(len(edges) - 1, 0), len(instances)), np.nan, "f4")
-    for first, block in arrays.grid(run, solve, value, (low, high)):
-        if value == "dt":
-            block = np.abs(block)
-        _pool_into(pooled_attempts, block, first, edges, cells)
+    for grid in arrays.grids(run, solve, [value], (low, high)):
+        if value in grid.columns:
+            _pool_into(pooled_attempts, _shown(grid, value), grid.first, edges, cells)
     picture = pooled_attempts.T  # (M, c)
     ranked = _ranked(run, solve, instances, order)
     picture, instances = picture[ranked], instances[ranked]
@@ -109,6 +108,19 @@ def _raster(
         log=value in _LOG_VALUES,
         pooled=len(edges) - 1 < count or len(row_edges) - 1 < len(ranked),
     )
+
+
+def _shown(grid: arrays.Grid, value: str) -> np.ndarray:
+    """Return `(n, M)` of what is drawn: sizes without their sign, NaN where nothing was running."""
+    block = grid.columns[value]
+    if value == "dt":
+        return np.abs(block)
+    if block.dtype.kind == "f":
+        return block
+    block = block.astype("f4")
+    if grid.running is not None:
+        block[~grid.running] = np.nan
+    return block
 
 
 def _pool_into(
@@ -182,7 +194,7 @@ def _dt_quantiles(run: "Run", solve: int, points: int) -> "pd.DataFrame":
             inside = [
                 b[max(low - f, 0) : high - f] for f, b in waiting if f < high and f + len(b) > low
             ]
-            block = np.abs(np.concatenate(inside)) if inside else np.empty((0, 0))
+            block = np.concatenate(inside) if inside else np.empty((0, 0))
             there = np.isfinite(block)
             values = block[there]
             cut = np.quantile(values, list(_QUANTILES.values())) if values.size else [np.nan] * 5
@@ -192,9 +204,9 @@ def _dt_quantiles(run: "Run", solve: int, points: int) -> "pd.DataFrame":
             lines["active"].append(int(there.sum(1).max(initial=0)))
             waiting = [(f, b) for f, b in waiting if f + len(b) > high]
 
-    for first, block in arrays.grid(run, solve, "dt"):
-        waiting.append((first, block))
-        close(first)
+    for grid in arrays.grids(run, solve, ["dt"]):
+        close(grid.first)
+        waiting.append((grid.first, np.abs(grid.columns["dt"])))
     close(stored)
     return pd.DataFrame(lines).astype({"active": "i8"})
 

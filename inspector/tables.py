@@ -8,7 +8,7 @@ import numpy as np
 from inspector import arrays
 from inspector.schema import COUNTS, STATUS_NAMES, STEP_NAMES
 from inspector.store.files import number
-from inspector.store.state import SolveState
+from inspector.store.state import SolveState, spread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +81,7 @@ class LiveCounts:
             self.n_accepted = np.concatenate([self.n_accepted, np.zeros(more, "i8")])
             self.t_reached = np.concatenate([self.t_reached, np.full(more, np.nan)])
         if state is not None and state.batch == len(self.t_reached):
-            t0 = state.per_instance("t0", state.start)
+            t0 = spread(state.start.get("t0"), state.batch)
             self.t_reached = np.where(np.isnan(self.t_reached), t0, self.t_reached)
 
 
@@ -181,8 +181,11 @@ def per_instance(run: "Run", solve: int) -> dict[str, np.ndarray]:
     """Return what is known of each instance of a solve, `(B,)` each; counted if it has not ended."""
     state = run.solve_state(solve)
     rows = state.rows.load() if state.rows is not None else None
-    values = _instance_values(None)
-    if rows is None:
+    size = state.batch
+    if rows is not None and not size:  # its first line is lost
+        size = max((len(value) for value in rows.values() if isinstance(value, list)), default=0)
+    values = _instance_values(size)
+    if rows is None or (not size and not state.start):
         counts = run.live_counts(solve)
         size = len(counts.n_steps)
         values = _instance_values(size)
@@ -193,17 +196,13 @@ def per_instance(run: "Run", solve: int) -> dict[str, np.ndarray]:
             values["status"][:] = 6  # its process is gone, or the solve was broken off
             values["message"][:] = str((state.end or {}).get("error") or "the recording ends here")
     else:
-        size = state.batch
-        values = _instance_values(size)
         for name in ("status", *COUNTS, "t_reached", "component"):
-            values[name] = state.per_instance(name, rows, values[name][0] if size else 0.0)
+            values[name] = spread(rows.get(name), size, values[name][0] if size else 0.0)
         messages = rows.get("messages")
         for row, text in (messages if isinstance(messages, dict) else {}).items():
             if row.isdigit() and int(row) < size:
                 values["message"][int(row)] = str(text)
-    if state.batch == size:
-        values["t0"] = state.per_instance("t0", state.start)
-        values["t1"] = state.per_instance("t1", state.start)
+    values["t0"], values["t1"] = (spread(state.start.get(name), size) for name in ("t0", "t1"))
     return values
 
 
@@ -279,8 +278,9 @@ def instances_frame(run: "Run", solve: int) -> "pd.DataFrame":
 
     known = per_instance(run, solve)
     recorded = arrays.recorded_instances(run, solve)
-    recorded = recorded[recorded < len(known["status"])]
-    extremes = _step_extremes(run, solve, len(known["status"]))
+    extremes = _step_extremes(run, solve, recorded)
+    there = recorded < len(known["status"])
+    recorded = recorded[there]
     status = known["status"][recorded].astype("i4")
     frame = pd.DataFrame(
         {
@@ -293,7 +293,7 @@ def instances_frame(run: "Run", solve: int) -> "pd.DataFrame":
     )
     frame["accept_share"] = frame["n_accepted"] / frame["n_steps"].where(frame["n_steps"] > 0)
     for name, values in extremes.items():
-        frame[name] = values[recorded]
+        frame[name] = values[there]
     frame["t_reached"] = known["t_reached"][recorded].astype("f8")
     frame["status_name"] = status_names(status)
     frame["component"] = known["component"][recorded].astype("i4")
@@ -305,31 +305,34 @@ def instances_frame(run: "Run", solve: int) -> "pd.DataFrame":
     return frame.iloc[order].reset_index(drop=True)
 
 
-def _step_extremes(run: "Run", solve: int, size: int) -> dict[str, np.ndarray]:
-    """Return `dt_min, dt_median, dt_max` of accepted steps and `max_error_ratio`, `(B,)` each."""
-    found = arrays.read(run, solve, ["instance", "dt", "error_ratio", "accepted"])
-    result = {
-        name: np.full(size, np.nan) for name in ("dt_min", "dt_median", "dt_max", "max_error_ratio")
+def _step_extremes(run: "Run", solve: int, recorded: np.ndarray) -> dict[str, np.ndarray]:
+    """Return `dt_min, dt_median, dt_max` of accepted steps and `max_error_ratio`, `(M,)` each."""
+    count, attempts = len(recorded), arrays.attempts_stored(run, solve)
+    dtype = "f8" if count * attempts < 1 << 25 else "f4"  # for the memory's sake
+    sizes = np.full((attempts, count), np.nan, dtype)
+    ratio = np.full(count, -np.inf)
+    for grid in arrays.grids(run, solve, ["dt", "error_ratio", "accepted"]):
+        taken = grid.columns["accepted"] != 0
+        here = slice(grid.first, grid.first + len(taken))
+        np.copyto(sizes[here], np.abs(grid.columns["dt"]), where=taken, casting="same_kind")
+        worst = np.nan_to_num(grid.columns["error_ratio"], nan=np.inf, posinf=np.inf)
+        if grid.running is not None:
+            worst[~grid.running] = -np.inf
+        np.maximum(ratio, worst.max(axis=0, initial=-np.inf), out=ratio)
+    ranked = np.ascontiguousarray(sizes.T)
+    ranked.sort(axis=1)  # NaN goes last
+    taken = np.isfinite(ranked).sum(axis=1)
+    row, last = np.arange(count), np.maximum(taken - 1, 0)
+
+    def at(place: np.ndarray) -> np.ndarray:
+        return ranked[row, place].astype("f8") if attempts else np.full(count, np.nan)
+
+    return {
+        "dt_min": at(np.zeros(count, int)),
+        "dt_median": (at(last // 2) + at(np.minimum((last + 1) // 2, last))) / 2,
+        "dt_max": at(last),
+        "max_error_ratio": np.where(np.isneginf(ratio), np.nan, ratio),
     }
-    instance = found["instance"]
-    if not len(instance) or instance.max() >= size:
-        return result
-    ratio = np.full(size, -np.inf)
-    worst = found["error_ratio"].astype("f8")
-    np.maximum.at(ratio, instance, np.where(np.isnan(worst), np.inf, worst))
-    result["max_error_ratio"] = np.where(np.isneginf(ratio), np.nan, ratio)
-    taken = found["accepted"] != 0
-    instance, dt = instance[taken], np.abs(found["dt"][taken])
-    order = np.argsort(dt)
-    order = order[np.argsort(instance[order], kind="stable")]
-    instance, dt = instance[order], dt[order]
-    starts = np.flatnonzero(np.diff(instance, prepend=-1))
-    counts = np.diff(starts, append=len(instance))
-    there = instance[starts]
-    result["dt_min"][there] = dt[starts]
-    result["dt_max"][there] = dt[starts + counts - 1]
-    result["dt_median"][there] = (dt[starts + (counts - 1) // 2] + dt[starts + counts // 2]) / 2
-    return result
 
 
 def scalars_frame(run: "Run") -> "pd.DataFrame":

@@ -181,7 +181,7 @@ class Segment:
             if data is None:
                 self._note("cut", "was cut short while it was read")
                 continue
-            body = memoryview(data)[len(self._head) :]
+            body = data[len(self._head) :]
             good = [batch for batch in group if self._is_whole(batch, body, start)]
             if len(good) == len(group):
                 yield from self._decode(data, good, names)
@@ -292,14 +292,14 @@ class Segment:
                 )
                 return
 
-    def _read(self, offset: int, length: int) -> bytearray | None:
+    def _read(self, offset: int, length: int) -> memoryview | None:
         """Return the head of the stream followed by a part of the file, as a stream of its own."""
-        data = bytearray(len(self._head) + length)
+        data = memoryview(np.empty(len(self._head) + length, "u1"))
         data[: len(self._head)] = self._head
         try:
             with self.path.open("rb", buffering=0) as file:
                 file.seek(offset)
-                view = memoryview(data)[len(self._head) :]
+                view = data[len(self._head) :]
                 while view:
                     count = file.readinto(view)
                     if not count:

@@ -83,17 +83,16 @@ class SolveState:
             return np.atleast_1d(np.asarray(chosen, "i4"))
         return np.arange(self.batch, dtype="i4") if self.start else None
 
-    def per_instance(
-        self, name: str, record: Mapping[str, Any], missing: float = np.nan
-    ) -> np.ndarray:
-        """Return `(B,)` of a value that is one number for all, or a list."""
-        value = record.get(name)
-        if isinstance(value, list):
-            found = np.array([number(item) for item in value], "f8").reshape(-1)
-            if len(found) == self.batch:
-                return found
-            value = None
-        return np.full(self.batch, missing if value is None else number(value), "f8")
+
+def spread(value: Any, size: int, missing: float = np.nan) -> np.ndarray:
+    """Return `(size,)` of a recorded value that is one number for all instances, or a list of them."""
+    if isinstance(value, list):
+        try:
+            found = np.array(value, "f8").reshape(-1)
+        except (TypeError, ValueError):
+            found = np.array([number(item) for item in value], "f8")
+        return found if len(found) == size else np.full(size, missing, "f8")
+    return np.full(size, missing if value is None else number(value), "f8")
 
 
 class SolveLines:
