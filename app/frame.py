@@ -55,6 +55,7 @@ def draw(page: Any) -> None:
 
 def run_picker() -> None:
     """Draw the picker of the run that every page shows, linked by `?run=`."""
+    session.take_up_run()
     ids = session.run_ids()
     asked = session.get("run") or session.param("run")
     if asked and asked not in ids and session.run_path(asked) is not None:

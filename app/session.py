@@ -6,7 +6,7 @@ same key with `bind="query-params"`, so that a link restores them; the rest pers
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -91,6 +91,18 @@ def numbers(key: str) -> list[float]:
         with suppress(TypeError, ValueError):
             found.append(float(text))
     return found
+
+
+def accept(key: str, titles: Mapping[str, str]) -> None:
+    """Let a link name an option by its short name; Streamlit itself writes and reads titles.
+
+    Args:
+        key: of the widget and the query parameter.
+        titles: option -> what the widget shows for it.
+    """
+    raw = st.query_params.get(key)
+    if key not in st.session_state and raw in titles and raw not in titles.values():
+        st.session_state[key] = raw
 
 
 def check(key: str, allowed: Callable[[Any], bool], start: Any) -> None:
@@ -181,6 +193,21 @@ def _listed(root: str) -> "pd.DataFrame":
 def _created() -> dict[str, float]:
     """When a run was created, by folder: it never changes."""
     return {}
+
+
+def show_run(run_id: str) -> None:
+    """Show another run from the next run of the script on; its picker may be drawn already."""
+    st.session_state["_show_run"] = run_id
+
+
+def take_up_run() -> None:
+    """Pick the run asked for by `show_run`; called before the picker is drawn."""
+    asked = st.session_state.pop("_show_run", None)
+    if asked is not None:
+        st.session_state["run"] = asked
+        st.session_state["solve"] = 0
+        drop("picked", "inst", "x0", "x1")
+        put_param("inst", None)
 
 
 def run_ids(most: int = 500) -> list[str]:

@@ -44,6 +44,7 @@ def choose(label: str, key: str, titles: Mapping[str, str], start: str, **more: 
     """Draw a picker over names, shown by title, kept in the query string."""
     options = list(titles)
     start = start if start in options else options[0]
+    session.accept(key, titles)
     session.check(key, lambda name: name in options, start)
     chosen = st.selectbox(
         label,

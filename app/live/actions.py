@@ -19,10 +19,9 @@ def comparable(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def start(workers: Workers, spec: dict[str, Any]) -> None:
-    """Start a run and show it; used as a button's callback, before widgets are drawn."""
-    session.put("run", workers.start(spec, session.session_id()))
-    session.put("solve", 0)
-    session.drop("picked", "x0", "x1")
+    """Start a run and show it: the script runs again, with the new run picked."""
+    session.show_run(workers.start(spec, session.session_id()))
+    st.rerun()
 
 
 def bar(shown: Shown, spec: dict[str, Any], workers: Workers, described: dict[str, Any]) -> None:
@@ -37,11 +36,14 @@ def bar(shown: Shown, spec: dict[str, Any], workers: Workers, described: dict[st
     parent = run_id if comparable(before, after) and not shown.live else None
     same = all(before.get(key) == after.get(key) for key in ("method", "controller"))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.button(
-            "Run", type="primary", icon=":material/play_arrow:", key="do_run", shortcut="Ctrl+Enter",
-            on_click=start, args=(workers, spec | {"parent": parent}),
+        run = st.button(
+            "Run",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="do_run",
+            shortcut="Ctrl+Enter",
             help="Solve with the settings on the left. The run is kept.",
-        )  # fmt: skip
+        )
         paused = shown.word == "paused"
         st.button(
             "Resume" if paused else "Pause",
@@ -53,21 +55,27 @@ def bar(shown: Shown, spec: dict[str, Any], workers: Workers, described: dict[st
             kwargs={"command": "run" if paused else "pause"},
         )
         st.button(
-            "Cancel", icon=":material/stop:", key="do_cancel",
+            "Cancel",
+            icon=":material/stop:",
+            key="do_cancel",
             disabled=not active or shown.word == "cancelling",
-            on_click=workers.cancel, args=(run_id,),
-        )  # fmt: skip
-        again = dict(shown.spec) | {
-            key: spec[key]
-            for key in ("method", "controller", "attempts_per_second", "keep_running")
-        }
-        st.button(
-            "Same seed, new gains", icon=":material/compare_arrows:", key="do_again",
+            on_click=workers.cancel,
+            args=(run_id,),
+        )
+        again = st.button(
+            "Same seed, new gains",
+            icon=":material/compare_arrows:",
+            key="do_again",
             disabled=not shown.spec or shown.live or same,
-            on_click=start, args=(workers, again | {"parent": run_id}),
             help="Solves the problem of the run shown, same rows and seed, with the method and "
             "controller on the left; the run shown stays as a dashed line. Change a gain first.",
-        )  # fmt: skip
+        )
+    # Started here and not in a callback: the spec is that of this moment, with the last change in it.
+    if run:
+        start(workers, spec | {"parent": parent})
+    if again:
+        ours = ("method", "controller", "attempts_per_second", "keep_running")
+        start(workers, shown.spec | {key: spec[key] for key in ours} | {"parent": run_id})
     if active and shown.spec:
         follow_pace(shown, spec, workers)
 

@@ -55,21 +55,26 @@ def values_offered(run: "Run") -> list[str]:
 
 def pickers(run: "Run") -> tuple[str, str]:
     """Draw the pickers of value and row order; return both."""
-    offered = values_offered(run)
-    if session.default("metric", "dt") not in offered:
-        session.put("metric", offered[0])
-    if session.default("order", "index") not in ORDERS:
-        session.put("order", "index")
+    offered = {name: WORDS.get(name, name.replace("_", " ")) for name in values_offered(run)}
+    for key, titles in (("metric", offered), ("order", ORDERS)):
+        session.accept(key, titles)
+        session.check(key, lambda name, titles=titles: name in titles, next(iter(titles)))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         value = st.selectbox(
-            "Colour shows", offered, format_func=lambda n: WORDS.get(n, n.replace("_", " ")),
-            width=220, **session.keep("metric", "url"),
-        )  # fmt: skip
+            "Colour shows",
+            list(offered),
+            format_func=lambda name: offered.get(name, name),
+            width=220,
+            **session.keep("metric", "url"),
+        )
         order = st.selectbox(
-            "Rows in", list(ORDERS), format_func=lambda n: ORDERS[n], width=220,
+            "Rows in",
+            list(ORDERS),
+            format_func=lambda name: ORDERS.get(name, name),
+            width=220,
             **session.keep("order", "url"),
-        )  # fmt: skip
-    return value or offered[0], order or "index"
+        )
+    return value or "dt", order or "index"
 
 
 def question(value: str) -> str:

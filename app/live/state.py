@@ -46,7 +46,8 @@ def look(run_id: str | None, workers: Workers) -> Shown:
     ended = job in (None, "ended")
     problem = workers.exit_of(run_id) if ended and run_id != session.EXAMPLE else None
     if not ended:
-        word = str(job)
+        closed = run is not None and run.status in ("finished", "cancelled", "failed")
+        word = run.status if run is not None and closed else str(job)  # before its process is gone
     elif run is None:
         word = "died" if problem else "cancelled" if job == "ended" else "empty"
     else:
