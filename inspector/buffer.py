@@ -48,8 +48,10 @@ class StepRows:
 
     Args:
         first: number of the first attempt.
-        grids: `t, dt, error_ratio, accepted, running` and the statistics, `(n, B)` each.
-        statistics: columns among the grids besides those all steps have.
+        grids: `t, dt, error_ratio, accepted, running`, `(n, B)` each.
+        measured: the statistics likewise; on the host they are measured where `columns` is called,
+            in the writer's thread.
+        statistics: which of them to keep.
         instances: those to keep, ascending; None for all.
     """
 
@@ -57,19 +59,26 @@ class StepRows:
         self,
         first: int,
         grids: Mapping[str, Tensor],
+        measured: Mapping[str, Tensor],
         statistics: tuple[Column, ...],
         instances: np.ndarray | None,
     ) -> None:
         attempts, batch = grids["running"].shape
         self.attempts = (first, first + attempts)
         self.rows = attempts * (batch if instances is None else len(instances))
-        self._copy = Copy(grids)
         self._dtypes = {column.name: np.dtype(column.dtype) for column in statistics}
+        self._measured: Mapping[str, Tensor] | None = measured
+        if grids["t"].device.type != "cpu":
+            grids = {**grids, **{name: measured[name] for name in self._dtypes}}
+            self._measured = None
+        self._copy = Copy(grids)
         self._instances = instances
 
     def columns(self) -> tuple[dict[str, np.ndarray], bool]:
         """Return name -> `(rows,)` and whether every kept instance was running in every attempt."""
         grids = self._copy.arrays()
+        if self._measured is not None:
+            grids |= {name: to_numpy(self._measured[name]) for name in self._dtypes}
         if self._instances is not None:
             grids = {name: grid[:, self._instances] for name, grid in grids.items()}
         running = grids.pop("running")

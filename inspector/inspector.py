@@ -189,6 +189,11 @@ class Inspector(Hook):
         """Whether nothing is recorded: after `close`, and always for a copy."""
         return self._writer is None or self._writer.closed
 
+    @property
+    def rows_written(self) -> int:
+        """Rows of steps that are in the files; exact after `flush`."""
+        return 0 if self._writer is None else self._writer.counts["rows"]
+
     def __enter__(self) -> Self:
         return self
 
@@ -256,9 +261,7 @@ class Inspector(Hook):
             "accepted": steps.accepted,
             "running": steps.running,
         }
-        for column in solve.columns:
-            grids[column.name] = steps.columns[column.name]
-        block = StepRows(steps.first, grids, solve.columns, solve.instances)
+        block = StepRows(steps.first, grids, steps.columns, solve.columns, solve.instances)
         self._writer.steps(solve.number, block)
         if steps.y is not None and len(solve.states):
             rows = torch.from_numpy(solve.states).to(steps.y.device)

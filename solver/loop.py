@@ -1,5 +1,6 @@
 """The stepping loop: every instance at its own time, with its own step, verdict and end."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -89,6 +90,8 @@ class Loop:
         limit = problem.max_steps
         self.fewest = int(limit.min()) if isinstance(limit, Tensor) and limit.numel() else limit
         self.attempts = 0
+        # Without a graph the whole loop runs under no_grad, and entering it again would cost.
+        self.quiet = torch.no_grad if graph else nullcontext
         # A step refused at its smallest, or one that cannot shrink, is not to be tried again.
         self.strict = problem.dt_min is not None or not problem.controller.adaptive
 
@@ -139,7 +142,7 @@ class Loop:
         t_next = torch.where(reach, stop, t + dt)
         seen = stops.seen_from_left(t_next, reach)
         trial = stepper.attempt(t, dt, seen, y)
-        with torch.no_grad():
+        with self.quiet():
             weighted, ratio = _error(trial, y, problem)
             if problem.joint:
                 ratio = _joint(ratio, running)
@@ -156,8 +159,8 @@ class Loop:
             self.t = torch.where(moved, t_next, t)
             self.y = torch.where(moved[:, None], trial.y1, y)
             stepper.advance(moved)
-        with torch.no_grad():
-            self._resize(verdict, dt, moved & reach, running)
+        with self.quiet():
+            self._resize(verdict, dt, moved, reach, running)
             rows.tally(running, moved)
             rows.running = running & (self.t < self.end)
             hopeless = not settled and self.strict
@@ -190,11 +193,14 @@ class Loop:
             needed = needed & (t_next.detach() >= self.end.detach())
         self.rows.extra_evals += stepper.interpolant_evals * needed
 
-    def _resize(self, verdict: Proposal[Any], dt: Tensor, cut: Tensor, running: Tensor) -> None:
+    def _resize(
+        self, verdict: Proposal[Any], dt: Tensor, moved: Tensor, reach: Tensor, running: Tensor
+    ) -> None:
         """Take over the controller's next step; one cut short teaches it nothing."""
         problem, before = self.problem, self.dt
         self.dt = _bounded(dt * verdict.factor, problem)
         if self.stops.jumps:
+            cut = moved & reach
             self.dt = torch.where(cut, torch.maximum(before, self.dt), self.dt)
             keep = partial(torch.where, cut)
             self.history = tree_map(keep, self.history, verdict.history)

@@ -144,7 +144,7 @@ class Field:
         self, f: Callable[..., Any], layout: StateLayout, direction: Tensor | None, args: Any
     ):
         """Wrap `f`; `direction (B,)` is +1 or -1, or None if every row runs forward."""
-        self._f, self.layout, self._args = f, layout, args
+        self._f, self.layout, self._args, self._plain = f, layout, args, layout.plain
         self._direction = direction
         self._column = (
             None if direction is None else direction.to(real_dtype(layout.dtype))[:, None]
@@ -156,29 +156,23 @@ class Field:
 
     def __call__(self, tau: Tensor, y: Tensor) -> Tensor:
         """Evaluate once for all rows; the result has the dtype of the flat state."""
-        layout = self.layout
         t = tau if self._direction is None else tau * self._direction
         if self._narrow_time is not None:
             t = t.to(self._narrow_time)
         self.calls += 1
-        slope = self._call(t, y) if self._checked else self._first_call(t, y)
-        if not (
-            layout.plain
-            and type(slope) is Tensor
-            and slope.shape == y.shape
-            and slope.dtype == y.dtype
-        ):
-            slope = layout.flatten_slope(slope)
+        if not self._checked:
+            slope = self._first_call(t, y)
+        elif self._copies:
+            slope = self._evaluate(t, y.clone())
+        else:
+            before = y._version
+            slope = self._evaluate(t, y)
+            if y._version != before:
+                raise InvalidArgument("f changed its argument y in place, but only in a later call")
+        like = type(slope) is Tensor and slope.shape == y.shape and slope.dtype == y.dtype
+        if not (like and self._plain):
+            slope = self.layout.flatten_slope(slope)
         return slope if self._column is None else slope * self._column
-
-    def _call(self, t: Tensor, y: Tensor) -> Any:
-        if self._copies:
-            return self._evaluate(t, y.clone())
-        before = y._version
-        slope = self._evaluate(t, y)
-        if y._version != before:
-            raise InvalidArgument("f changed its argument y in place in a later call: it must not")
-        return slope
 
     def _first_call(self, t: Tensor, y: Tensor) -> Any:
         """Call with a copy, to learn whether `f` writes into it and which time `f` takes."""
@@ -200,7 +194,7 @@ class Field:
         return slope
 
     def _evaluate(self, t: Tensor, flat: Tensor) -> Any:
-        state = flat if self.layout.plain else self.layout.unflatten(flat)
+        state = flat if self._plain else self.layout.unflatten(flat)
         return self._f(t, state) if self._args is None else self._f(t, state, self._args)
 
     def captured(self) -> Iterator[Tensor]:

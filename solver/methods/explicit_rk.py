@@ -1,5 +1,6 @@
 """Explicit Runge-Kutta steps: every instance at its own time and with its own step size."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -163,6 +164,7 @@ class ExplicitStepper(Stepper):
         self._at_end = [c == 1 for c in exact.c]
         self._extra_at_end = [c == 1 for c in exact.extra_c]
         extra = len(exact.extra_c)
+        self._quiet = torch.no_grad if graph else nullcontext
         self._stages = (GraphStages if graph else BufferStages)(self._count + extra, like)
         # The slope at the end of the step, if some stage is that: the last one, or Hermite's.
         hermite = extra == 1 and self._extra_at_end[0] and tuple(exact.extra_a[0]) == exact.b
@@ -199,7 +201,7 @@ class ExplicitStepper(Stepper):
             y1 = torch.addcmul(y, h, stages.combine(tab.b, self._count))
         if tab.b_error is None:
             return Trial(y1, None)
-        with torch.no_grad():
+        with self._quiet():
             error = h * stages.combine(tab.b_error, self._count)
             low = tab.b_error_low
             error_low = None if low is None else h * stages.combine(low, self._count)
