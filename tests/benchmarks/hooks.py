@@ -90,8 +90,8 @@ def main() -> None:
     header = ("hooks", f"median {options.clock} ms", "best", "ratio", "of the best", "us/attempt")
     print_table(header, rows)
     print(
-        f"{options.rounds} interleaved rounds; ratio: median of the rounds' ratios to no hook; of the "
-        "best:\nratio of the shortest of each, less moved by a busy machine; us/attempt: their excess"
+        f"{options.rounds} interleaved rounds. ratio: median of the rounds' ratios to no hook.\n"
+        "of the best: ratio of the shortest rounds, which a busy machine moves less; us/attempt: excess"
     )
 
 
