@@ -32,15 +32,21 @@ def parser() -> argparse.ArgumentParser:
 
     app = commands.add_parser("app", help="open the dashboard")
     runs_argument(app)
-    app.add_argument("--problem", metavar="FILE.py:CLASS", help="your own problem, offered beside the others")
+    app.add_argument(
+        "--problem", metavar="FILE.py:CLASS", help="your own problem, offered beside the others"
+    )
     app.add_argument("--port", type=int, default=None, help="8501, or the next free one")
-    app.add_argument("--address", default="127.0.0.1", help="interface to listen on (default: only this machine)")
+    app.add_argument(
+        "--address", default="127.0.0.1", help="interface to listen on (default: only this machine)"
+    )
     app.add_argument("--read-only", action="store_true", help="viewers may look, not run or delete")
     app.add_argument("--no-browser", action="store_true", help="do not open a browser")
     app.set_defaults(do=run_app)
 
     run = commands.add_parser("run", help="solve what a spec describes, and record it")
-    run.add_argument("spec", type=Path, help="JSON file, such as the `spec` of a run.json; - for standard input")
+    run.add_argument(
+        "spec", type=Path, help="JSON file, such as the `spec` of a run.json; - for standard input"
+    )
     run.add_argument("--name", help="of the run's folder; made up if left out")
     run.add_argument("--note", default="", help="kept with the run")
     runs_argument(run)
@@ -157,7 +163,9 @@ def run_describe(arguments: argparse.Namespace) -> int:
 
     found = describe.describe()
     if arguments.snapshot:
-        describe.SNAPSHOT.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        describe.SNAPSHOT.write_text(
+            json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8"
+        )
         print(f"wrote {describe.SNAPSHOT}")
     else:
         print(json.dumps(found))
@@ -174,7 +182,17 @@ def run_ls(arguments: argparse.Namespace) -> int:
     elif table.empty:
         print(f"no run in {arguments.runs.absolute()}")
     else:
-        names = ["run", "status", "problem", "method", "controller", "seconds", "solves", "rows", "note"]
+        names = [
+            "run",
+            "status",
+            "problem",
+            "method",
+            "controller",
+            "seconds",
+            "solves",
+            "rows",
+            "note",
+        ]
         print(table[[n for n in names if n in table]].to_string(index=False, na_rep=""))
     return 0
 
@@ -249,8 +267,8 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     import shutil
 
     good = True
-    print(f"python {sys.version.split()[0]}: {'ok' if sys.version_info >= (3, 11) else 'too old, 3.11 is needed'}")
-    good &= sys.version_info >= (3, 11)
+    good = sys.version_info >= (3, 11)
+    print(f"python {sys.version.split()[0]}: {'ok' if good else 'too old, 3.11 is needed'}")
     for package in ("torch", "streamlit", "plotly", "pandas", "numpy", "pyarrow"):
         try:
             print(f"{package} {metadata.version(package)}: ok")
@@ -274,7 +292,9 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     from app import describe
 
     fresh = describe.load() is not None
-    print(f"description of the problems: {'ok' if fresh else 'will be read anew at the next start'}")
+    print(
+        f"description of the problems: {'ok' if fresh else 'will be read anew at the next start'}"
+    )
     return 0 if good else 1
 
 

@@ -1,7 +1,8 @@
-"""What there is to choose from, as JSON: problems, methods, controllers, statistics with their bounds.
+"""What there is to choose from, as JSON: problems, methods, controllers, statistics, bounds.
 
-The dashboard draws its widgets from this and imports no solver. A copy is shipped in `described.json`
-and used as long as it matches the sources; else it is made anew by a process of its own.
+The dashboard draws its widgets from this and imports no solver. A copy is shipped in
+`described.json` and used as long as it matches the sources; else it is made anew by a process of
+its own.
 """
 
 import hashlib
@@ -162,7 +163,7 @@ def describe_method(cls: Callable[[], Any]) -> dict[str, Any]:
 
 
 def describe_controller(cls: Any) -> dict[str, Any]:
-    """Return a controller's settings with their bounds, its presets and how its steady state follows."""
+    """Return a controller's settings with bounds, its presets and how its steady state follows."""
     from solver.bounds import describe_settings
 
     return {
@@ -181,9 +182,10 @@ def describe_controller(cls: Any) -> dict[str, Any]:
 def steady_error_ratio(
     controller: Mapping[str, Any], settings: Mapping[str, Any], error_order: int | None
 ) -> float | None:
-    """Return the error ratio at which a controller leaves the step as it is: `safety ** (k / icoeff)`.
+    """Return the error ratio at which a controller leaves the step as it is.
 
-    `k = error_order + 1`. None where the controller has no such state (fixed steps).
+    That is `safety ** (k / icoeff)`, `k = error_order + 1`. None where the controller has no such
+    state (fixed steps).
     """
     steady = controller.get("steady") or {}
     if steady.get("kind") != "gains" or error_order is None:

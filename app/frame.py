@@ -19,7 +19,7 @@ VIEWS = (
 
 STYLE = """
 <style>
-.stMainBlockContainer { padding-top: 3.6rem; padding-bottom: 2rem; max-width: 1720px; padding-left: 2.2rem; padding-right: 2.2rem; }
+.stMainBlockContainer { padding: 3.6rem 2.2rem 2rem; max-width: 1720px; }
 [data-testid="stSidebarUserContent"] { padding-top: 0.4rem; padding-bottom: 2rem; }
 [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: 0.55rem; }
 [data-testid="stSidebarUserContent"] label { min-height: 1.3rem; }
@@ -32,7 +32,9 @@ STYLE = """
 .stMain [data-testid="stVerticalBlock"] { gap: 0.7rem; }
 [data-testid="stMetricValue"] { font-variant-numeric: tabular-nums; }
 @media (max-width: 900px) { [class*="st-key-pair_"] [data-testid="stColumn"] { min-width: 100%; } }
-@media (prefers-reduced-motion: reduce) { * { animation: none !important; transition: none !important; } }
+@media (prefers-reduced-motion: reduce) {
+  * { animation: none !important; transition: none !important; }
+}
 </style>
 """
 
@@ -99,8 +101,11 @@ def _described(key: str) -> dict[str, Any]:
     return describe.load() or describe.refresh()
 
 
-def described() -> dict[str, Any] | None:
-    """Return what there is to choose from; shows a skeleton while it is read, None if that failed."""
+def described() -> dict[str, Any]:
+    """Return what there is to choose from; shows a skeleton while it is read.
+
+    Ends the script with what went wrong if it cannot be read and no older copy is there.
+    """
     key = describe.source_hash(describe.user_problem())
     waiting = st.empty()
     if describe.load() is None:
@@ -112,6 +117,9 @@ def described() -> dict[str, Any] | None:
     except describe.DescribeFailed as error:
         waiting.error("The problems could not be read. What the process said last:")
         st.code(str(error)[-2000:], language=None)
-        return describe.stale()
+        older = describe.stale()
+        if older is None:
+            st.stop()
+        return older
     waiting.empty()
     return found

@@ -1,4 +1,4 @@
-"""The dashboard's frame: page list, run picker, theme. Start it with `streamlit run app/main.py`."""
+"""The dashboard's entry. Start it with `streamlit run app/main.py`."""
 
 import sys
 from pathlib import Path

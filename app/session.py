@@ -1,7 +1,8 @@
 """The one module that touches session state and the query string.
 
-A view can be linked: what decides its picture sits in the URL under the keys below. Widgets carry the
-same key with `bind="query-params"`, so that a link restores them; the rest persists with the session.
+A view can be linked: what decides its picture sits in the URL under the keys below. Widgets carry
+the same key with `bind="query-params"`, so that a link restores them; the rest persists with the
+session.
 """
 
 import json
@@ -24,8 +25,8 @@ EXAMPLE = "example"
 EXAMPLE_PATH = Path(__file__).resolve().parent / EXAMPLE
 
 LINKED = ("run", "solve", "inst", "x0", "x1", "metric", "order", "cmp")
-"""What makes a view: run id, solve number, instance (row), first and last attempt shown, raster value,
-row order, run compared with."""
+"""What makes a view: run id, solve number, instance (row), first and last attempt shown, raster
+value, row order, run compared with."""
 
 Keep = Literal["url", "session"]
 
@@ -46,7 +47,7 @@ def get(key: str, default: Any = None) -> Any:
 
 
 def put(key: str, value: Any) -> None:
-    """Set a value of the session state; for a widget's key, before the widget is drawn in this run."""
+    """Set a value of the session state; for a widget's key, before the widget is drawn."""
     st.session_state[key] = value
 
 
@@ -115,7 +116,7 @@ def int_param(name: str, low: int, high: int, fallback: int) -> int:
     """Return a whole number from the session or the query string, moved into `[low, high]`."""
     value = st.session_state.get(name, st.query_params.get(name))
     try:
-        number = int(value)  # type: ignore[arg-type]  # None is caught below
+        number = int(str(value))
     except (TypeError, ValueError):
         number = fallback
     return max(low, min(high, number))
@@ -130,7 +131,7 @@ def session_id() -> str:
 
 
 def runs_root() -> Path:
-    """Return the folder that holds the runs: `STEPSCOPE_RUNS`, else `runs` where the app was started."""
+    """Return the folder of the runs: `STEPSCOPE_RUNS`, else `runs` where the app was started."""
     return Path(os.environ.get("STEPSCOPE_RUNS") or "runs").absolute()
 
 
@@ -155,7 +156,7 @@ def run_path(run_id: str | None) -> Path | None:
 
 
 def open_run(run_id: str | None) -> "Run | None":
-    """Open a run, or look for what is new in it; None if there is no such run, or nothing in it yet."""
+    """Open a run, or look for what is new in it; None if there is none, or nothing in it yet."""
     from inspector import open_run as opened
 
     path = run_path(run_id)

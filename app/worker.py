@@ -1,7 +1,8 @@
-"""The process that solves and records: `python -m app.worker`, waits for one line on standard input.
+"""The process that solves and records: `python -m app.worker`.
 
-It imports everything first, so that a run begins at once. The line is JSON: `{"path": folder of the run,
-"spec": what to solve}`. While it solves it obeys `control.json` in that folder and stops when nobody looks.
+It imports everything first, so that a run begins at once, and waits for one line of input:
+`{"path": folder of the run, "spec": what to solve}` as JSON. While it solves it obeys `control.json`
+in that folder, and stops when nobody looks.
 """
 
 import json
@@ -147,9 +148,7 @@ def solve_spec(spec: Mapping[str, Any], hooks: Sequence[Hook] = ()) -> Solution:
         )
 
 
-def record(
-    spec: Mapping[str, Any], path: Path, *, note: str = "", obey: bool = False
-) -> Solution:
+def record(spec: Mapping[str, Any], path: Path, *, note: str = "", obey: bool = False) -> Solution:
     """Solve a spec and record it into a run.
 
     Args:

@@ -1,7 +1,7 @@
 """Starts, watches and cancels the processes that solve; one spare is kept warm.
 
-A run belongs to its id, not to a browser tab: whoever opens the link sees it. The registry is shared by
-all tabs and watched by one thread, which touches no Streamlit state.
+A run belongs to its id, not to a browser tab: whoever opens the link sees it. The registry is
+shared by all tabs and watched by one thread, which touches no Streamlit state.
 """
 
 import json
@@ -283,9 +283,7 @@ class Workers:
             lines = job.log.read().decode("utf-8", "replace").splitlines()[-STDERR_LINES:]
             job.log.close()
         if code != 0:
-            write_json(
-                job.path / EXIT_FILE, {"code": code, "killed": job.killed, "stderr": lines}
-            )
+            write_json(job.path / EXIT_FILE, {"code": code, "killed": job.killed, "stderr": lines})
 
     @staticmethod
     def _end(process: "subprocess.Popen[str]") -> None:

@@ -14,8 +14,8 @@ KINDS = {"uint8": "u1", "uint16": "u2", "float32": "f4"}
 def pack(head: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> bytes:
     """Pack a head and arrays of uint8, uint16 or float32 into one block of bytes.
 
-    Layout: length of the head (uint32, little endian), the head as JSON with `arrays` added (type, offset
-    in the body, length), then the body with every array aligned to 4 bytes.
+    Layout: length of the head (uint32, little endian), the head as JSON with `arrays` added (type,
+    offset in the body, length), then the body with every array aligned to 4 bytes.
     """
     described, parts, at = [], [], 0
     for array in arrays:

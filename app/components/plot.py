@@ -1,10 +1,11 @@
-"""A small chart on a canvas that changes in place: lines, bands, shares and points over one axis."""
+"""A small chart on a canvas that changes in place: lines, bands, shares and points."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
+from streamlit.components.v2 import component
 from numpy.typing import ArrayLike, NDArray
 
 from app import theme
@@ -16,8 +17,8 @@ HTML = """<div class="plot"><canvas tabindex="0" role="application"></canvas>
 CSS = """
 .plot canvas { width: 100%; display: block; outline-offset: 2px; border-radius: 4px; }
 .plot canvas:focus-visible { outline: 2px solid var(--st-primary-color); }
-.readout { font: 12px var(--st-font); color: var(--st-text-color); min-height: 18px; padding-left: 58px;
-  font-variant-numeric: tabular-nums; opacity: 0.85; }
+.readout { font: 12px var(--st-font); color: var(--st-text-color); min-height: 18px;
+  padding-left: 58px; font-variant-numeric: tabular-nums; opacity: 0.85; }
 """
 
 Colour = str | dict[str, str]
@@ -209,4 +210,4 @@ class Plot:
 
 @st.cache_resource(show_spinner=False)
 def _component() -> Any:
-    return st.components.v2.component(NAME, html=HTML, css=CSS, js=script("plot"))
+    return component(NAME, html=HTML, css=CSS, js=script("plot"))

@@ -1,4 +1,4 @@
-"""Rows x attempts as coloured cells on a canvas that changes in place; picked by click or keyboard."""
+"""Rows x attempts as coloured cells on a canvas that changes in place; picked by click or key."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.components.v2 import component
 from numpy.typing import ArrayLike, NDArray
 
 from app import theme
@@ -15,10 +16,11 @@ NAME = "stepscope_raster"
 HTML = """<div class="raster"><canvas tabindex="0" role="application"></canvas>
 <div class="readout" role="status" aria-live="polite"></div></div>"""
 CSS = """
-.raster canvas { width: 100%; display: block; outline-offset: 2px; border-radius: 4px; cursor: crosshair; }
+.raster canvas { width: 100%; display: block; outline-offset: 2px; border-radius: 4px;
+  cursor: crosshair; }
 .raster canvas:focus-visible { outline: 2px solid var(--st-primary-color); }
-.readout { font: 13px var(--st-font); color: var(--st-text-color); min-height: 20px; padding: 2px 0 0 52px;
-  font-variant-numeric: tabular-nums; opacity: 0.85; }
+.readout { font: 13px var(--st-font); color: var(--st-text-color); min-height: 20px;
+  padding: 2px 0 0 52px; font-variant-numeric: tabular-nums; opacity: 0.85; }
 """
 HINT = "Point at a cell, or press Tab and use the arrow keys; Enter or a click picks its row."
 FINE_CELLS = 40_000  # above, values travel in 7 instead of 15 bits
@@ -65,7 +67,8 @@ def raster(
         refused: `(r, c)` bool, cells to hatch; None for none.
         label, unit: what the colour means.
         log: colour by log10 of the value.
-        scale: a name in `theme.SCALES`; low, high: its ends (in the value's unit), else from the data.
+        scale: a name in `theme.SCALES`.
+        low, high: its ends in the value's unit, else from the data.
         categories: `{"label", "color": {"light", "dark"}}` for each code.
         picked: instances to mark, at most six, in the order of the theme's highlights.
         active: rows running in each column, `(c,)`, drawn as a strip below.
@@ -73,12 +76,12 @@ def raster(
         x_max: right end of the attempt axis; the last edge if None.
         height: px, legend and axes included.
         alt: what the picture shows, for those who cannot see it.
-        on_pick: called before the script runs again with a pick; it finds it in the session state under
-            `key` as `["pick"]` (`row`, `col`, `instance`, `attempt`).
+        on_pick: called before the script runs again with a pick; it finds it in the session state
+            under `key` as `["pick"]` (`row`, `col`, `instance`, `attempt`).
     """
     data = encode(
-        values, rows=rows, edges=edges, refused=refused, label=label, unit=unit, log=log, scale=scale,
-        low=low, high=high, categories=categories, picked=picked, active=active, ghost=ghost,
+        values, rows=rows, edges=edges, refused=refused, label=label, unit=unit,
+        log=log, scale=scale, low=low, high=high, categories=categories, picked=picked, active=active, ghost=ghost,
         x_max=x_max, height=height, alt=alt,
     )  # fmt: skip
     result = _component()(data=data, key=key, on_pick_change=on_pick, height="content")
@@ -90,7 +93,7 @@ def raster(
 
 @st.cache_resource(show_spinner=False)
 def _component() -> Any:
-    return st.components.v2.component(NAME, html=HTML, css=CSS, js=script("raster"))
+    return component(NAME, html=HTML, css=CSS, js=script("raster"))
 
 
 def encode(
@@ -176,9 +179,9 @@ def quantise(
     codes: bool = False,
     log: bool = False,
 ) -> tuple[NDArray[Any], float, float]:
-    """Turn values into `bits - 1` bit codes, the largest meaning nothing; return them with both ends.
+    """Turn values into codes of `bits - 1` bits, the largest meaning nothing, and both ends.
 
-    Ends not given are those of the finite values, moved out to whole halves of a decade where `log`, so
+    Ends not given are those of the finite values, moved out to halves of a decade where `log`, so
     that colours stay as they are while a run grows.
     """
     kind = np.uint16 if bits == 16 else np.uint8

@@ -13,6 +13,7 @@ Described = Mapping[str, Any]
 BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
 RATES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 STEPPINGS = {"independent": "every row its own step", "joint": "one step for all rows"}
+FIXED_STEPS = 400  # of a fixed-step solve that was given no step size
 NO_SPREAD = "none (all rows alike)"
 
 
@@ -30,6 +31,9 @@ def settings_panel(described: Described, *, disabled: bool = False) -> dict[str,
     values |= {"method": method["name"], "controller": controller}
     values |= tolerance_section(problem, disabled)
     values |= detail_section(problem, described, disabled)
+    about = by_name(described["controllers"], controller["name"])
+    if not about["adaptive"] and not values["dt0"]:
+        values["dt0"] = abs(values["t1"] - problem["t0"]) / FIXED_STEPS
     values |= pace_section()
     values["problem"] = problem.get("spec_name", problem["name"])
     return values | {"adjoint": "backprop", "engine": "plain", "statistics": "all", "parent": None}
@@ -339,16 +343,16 @@ def detail_section(problem: dict[str, Any], described: Described, disabled: bool
             start = None
             values[key] = number(
                 label, key, start, min_value=0.0, format="%.3g",
-                placeholder="chosen by the solver" if key == "dt0" else "no limit",
+                placeholder="the solver chooses" if key == "dt0" else "no limit",
             ) or None  # fmt: skip
         low, high = limits["max_steps"]
         values["max_steps"] = number(
             "Most attempts per row", "max_steps", 100_000, min_value=low, max_value=high
         )
     with st.expander("Number type, stepping, seed"):
-        dtypes = {name: name for name in limits["dtypes"]}
+        dtypes: dict[str, str] = {name: name for name in limits["dtypes"]}
         values["dtype"] = choose("Number type", "dtype", dtypes, "float64", disabled=disabled)
-        steppings = {name: STEPPINGS.get(name, name) for name in limits["steppings"]}
+        steppings: dict[str, str] = {n: str(STEPPINGS.get(n, n)) for n in limits["steppings"]}
         values["stepping"] = choose(
             "Stepping", "stepping", steppings, "independent", disabled=disabled
         )

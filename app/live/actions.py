@@ -70,7 +70,7 @@ def bar(shown: Shown, spec: dict[str, Any], workers: Workers, described: dict[st
             help="Solves the problem of the run shown, same rows and seed, with the method and "
             "controller on the left; the run shown stays as a dashed line. Change a gain first.",
         )
-    # Started here and not in a callback: the spec is that of this moment, with the last change in it.
+    # Started here and not in a callback: the spec is that of this moment.
     if run:
         start(workers, spec | {"parent": parent})
     if again:

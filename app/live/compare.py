@@ -82,18 +82,18 @@ def section(shown: Shown, other: "tuple[str, Run]", described: dict[str, Any]) -
         moved = bool(line["difference"])
         column.metric(
             title,
-            count(line["b"]),
+            count(float(line["b"])),
             delta_text(line),
             delta_color="inverse" if moved else "off",
             delta_arrow="auto" if moved else "off",
             border=True,
-            help=f"before: {count(line['a'])}",
+            help=f"before: {count(float(line['a']))}",
         )
     old, new = steady_of(before, described), steady_of(spec, described)
     if old is not None and new is not None and abs(old - new) > 0.005:
         st.caption(
-            f":material/balance: Steady error ratio {old:.2f} before, {new:.2f} now: the runs do not aim "
-            "at the same error, so part of the difference is accuracy, not skill."
+            f":material/balance: Steady error ratio {old:.2f} before, {new:.2f} now: the runs do "
+            "not aim at the same error, so part of the difference is accuracy, not skill."
         )
     download(table, f"compare-{name}-{shown.id}")
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def count(value: float) -> str:
     """Return a count or a number of seconds, with thin groups of thousands."""
     if value != value:
-        return "–"
+        return "-"
     if value == int(value):
         return f"{int(value):,}".replace(",", "\u202f")
     return f"{value:.3g}"

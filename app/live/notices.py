@@ -54,8 +54,8 @@ def notice(shown: Shown, workers: Workers) -> None:
             st.code("\n".join(shown.exit.stderr) or "(nothing)", language=None)
     elif word == "interrupted":
         st.warning(
-            "The process that recorded this run is gone without having closed it. Everything it had "
-            "written is shown below; at most the last quarter second is missing."
+            "The process that recorded this run is gone without having closed it. Everything it "
+            "had written is shown below; at most the last quarter second is missing."
         )
     elif word == "failed":
         st.error(f"The solve was broken off: {error_text(shown)}")
@@ -86,7 +86,8 @@ def damage(shown: Shown) -> None:
     if not found:
         return
     st.warning(
-        f"This run is damaged in {len(found)} place{'s' if len(found) > 1 else ''}; the rest is shown."
+        f"This run is damaged in {len(found)} place{'s' if len(found) > 1 else ''}; "
+        "the rest is shown."
     )
     with st.expander("What is damaged"):
         for item in found[:50]:
@@ -105,8 +106,8 @@ def failed_rows(rows: "pd.DataFrame", components: list[str]) -> None:
     first = rows.sort_values("t_reached").iloc[0]
     count = len(rows)
     st.warning(
-        f"**{count} row{'s' if count > 1 else ''} failed**, the first one (row {first['instance']}) at "
-        f"t = {first['t_reached']:.4g}: {first['message']}"
+        f"**{count} row{'s' if count > 1 else ''} failed**, the first one "
+        f"(row {first['instance']}) at t = {first['t_reached']:.4g}: {first['message']}"
     )
     with st.expander(f"All failed rows ({count})"):
         st.dataframe(failure_table(rows, components), hide_index=True, width="stretch")

@@ -43,19 +43,19 @@ def tiles(
         ("Attempts", count(known["attempts"]), "Steps tried so far, counted once for the batch."),
         (
             "Accepted",
-            f"{100 * share:.1f} %" if share == share else "–",
+            f"{100 * share:.1f} %" if share == share else "-",
             f"{count(known['refused'])} attempts of single rows were refused.",
         ),
         ("Active rows", f"{known['active']} of {rows}", "Rows still on their way to the end."),
         (
             "Evaluations/s",
-            ("≈ " if live else "") + (count(float(f"{speed:.3g}")) if speed == speed else "–"),
+            ("≈ " if live else "") + (count(float(f"{speed:.3g}")) if speed == speed else "-"),
             "Rows of the vector field evaluated per second."
             + (f" {100 * wasted:.0f} % were for rows that were done." if wasted == wasted else ""),
         ),
         (
             "Slowest row",
-            f"{slowest}{steps}" if slowest >= 0 else "–",
+            f"{slowest}{steps}" if slowest >= 0 else "-",
             "The row with the most attempts, and how many.",
         ),
     ]
@@ -111,7 +111,8 @@ def row_tools(rows: list[int], picked: list[int], slowest: int) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.number_input(
             "Pick row", min_value=min(rows), max_value=max(rows), value=None, step=1,
-            placeholder=f"{min(rows)} to {max(rows)}", key="row_number", on_change=on_number, width=130,
+            placeholder=f"{min(rows)} to {max(rows)}", key="row_number",
+            on_change=on_number, width=130,
         )  # fmt: skip
         st.button(
             "Slowest", key="pick_slowest", disabled=slowest in picked or slowest < 0,
@@ -171,7 +172,7 @@ def draw(
 
 
 def axis_end(attempts: int, live: bool, ghost: "pd.DataFrame | None") -> int:
-    """Return where the attempt axis ends: while it grows at a round number, so that it seldom moves."""
+    """Return where the attempt axis ends: a round number while it grows, so it seldom moves."""
     end = attempts
     if live:
         room = 50

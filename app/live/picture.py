@@ -1,7 +1,7 @@
 """The live raster: rows x attempts, with pickers of value and order."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import streamlit as st
@@ -13,6 +13,7 @@ from app.live.charts import colour_codes
 if TYPE_CHECKING:
     import pandas as pd
 
+    from inspector.queries import Order
     from inspector.run import Run
 
 ORDERS = {
@@ -53,7 +54,7 @@ def values_offered(run: "Run") -> list[str]:
     return known + others
 
 
-def pickers(run: "Run") -> tuple[str, str]:
+def pickers(run: "Run") -> "tuple[str, Order]":
     """Draw the pickers of value and row order; return both."""
     offered = {name: WORDS.get(name, name.replace("_", " ")) for name in values_offered(run)}
     for key, titles in (("metric", offered), ("order", ORDERS)):
@@ -63,18 +64,18 @@ def pickers(run: "Run") -> tuple[str, str]:
         value = st.selectbox(
             "Colour shows",
             list(offered),
-            format_func=lambda name: offered.get(name, name),
+            format_func=lambda name: str(offered.get(name, name)),
             width=220,
             **session.keep("metric", "url"),
         )
         order = st.selectbox(
             "Rows in",
             list(ORDERS),
-            format_func=lambda name: ORDERS.get(name, name),
+            format_func=lambda name: str(ORDERS.get(name, name)),
             width=220,
             **session.keep("order", "url"),
         )
-    return value or "dt", order or "index"
+    return value or "dt", cast("Order", order or "index")
 
 
 def question(value: str) -> str:
@@ -108,7 +109,7 @@ def show(
     run: "Run",
     solve: int,
     value: str,
-    order: str,
+    order: "Order",
     picked: list[int],
     *,
     ghost: "pd.DataFrame | None" = None,

@@ -90,7 +90,7 @@ def in_words(spec: dict[str, Any]) -> str:
 
 
 def evals_per_attempt(spec: dict[str, Any], described: dict[str, Any]) -> float:
-    """Return how often a method evaluates the vector field in one attempt; NaN if it is not known."""
+    """Return how often a method evaluates the field in one attempt; NaN if it is not known."""
     method = next((m for m in described["methods"] if m["name"] == spec.get("method")), None)
     if method is None or not method.get("stages"):
         return float("nan")

@@ -16,8 +16,6 @@ if session.get("_live_seen") is None:  # later the old picture stays until the n
     waiting.skeleton(height=620)
 
 described = frame.described()
-if described is None:
-    st.stop()
 workers = frame.workers()
 spec = None
 if not session.read_only():

@@ -1,4 +1,4 @@
-"""A server of its own with its own runs, and a browser page that accepts no error and no request elsewhere."""
+"""A server with its own runs, and browser pages that accept no error and no request elsewhere."""
 
 import contextlib
 import os
@@ -17,14 +17,26 @@ import pytest
 
 HOME = Path(__file__).resolve().parents[2]
 CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))),
+    (
+        path
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (path := shutil.which(name))
+    ),
     None,
 )
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
-ALLOWED_404 = ("/_stcore/health", "/_stcore/host-config")  # Streamlit's own probes below a deep link
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+ALLOWED_404 = (
+    "/_stcore/health",
+    "/_stcore/host-config",
+)  # Streamlit's own probes below a deep link
 
 
 class Server:
@@ -40,7 +52,14 @@ class Server:
         self.began = time.perf_counter()
         with log.open("wb") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "streamlit", "run", "app/main.py", f"--server.port={self.port}"],
+                [
+                    sys.executable,
+                    "-m",
+                    "streamlit",
+                    "run",
+                    "app/main.py",
+                    f"--server.port={self.port}",
+                ],
                 cwd=HOME,
                 env=env,
                 stdout=out,
@@ -115,7 +134,9 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
 
     yield opened
     found = [problem for page in pages for problem in page.problems]
-    broken = [page.locator("[data-testid=stException]").count() for page in pages if not page.is_closed()]
+    broken = [
+        page.locator("[data-testid=stException]").count() for page in pages if not page.is_closed()
+    ]
     for context in contexts:
         context.close()
     assert not found, "\n".join(found)

@@ -33,7 +33,7 @@ def attempts(page: Any) -> int:
 
 
 def until(page: Any, check: Any, seconds: float = 20.0) -> float:
-    """Wait until `check()` is true and return how long it took; the page's events go on meanwhile."""
+    """Wait until `check()` is true, the page's events going on, and return how long it took."""
     began = time.perf_counter()
     while not check():
         if time.perf_counter() - began > seconds:
@@ -55,7 +55,11 @@ def start(page: Any, run_seconds: float = 30.0) -> str:
     until(page, lambda: "run=" in page.url and page.url != before)
     run = re.search(r"run=([\w-]+)", page.url)
     assert run
-    until(page, lambda: raster(page).count() and "running" in state(page) and attempts(page) > 0, run_seconds)
+    until(
+        page,
+        lambda: raster(page).count() and "running" in state(page) and attempts(page) > 0,
+        run_seconds,
+    )
     return run[1]
 
 
@@ -150,7 +154,10 @@ def test_settings_survive_a_page_switch_and_sit_in_the_link(open_page, server):
 
 
 def test_a_link_restores_settings_and_value(open_page, server):
-    page = open_page(server, "/?metric=error+ratio&order=most+attempts+first&method=Dormand-Prince+5(4)&pid.ki=0.7")
+    page = open_page(
+        server,
+        "/?metric=error+ratio&order=most+attempts+first&method=Dormand-Prince+5(4)&pid.ki=0.7",
+    )
     raster(page).wait_for()
     page.get_by_role("heading", name="Where is the error close to the tolerance").wait_for()
     assert page.locator(".st-key-method input").first.input_value() == "Dormand-Prince 5(4)"
@@ -221,7 +228,9 @@ def test_both_themes_draw_the_raster_and_all_charts(open_page, server, scheme):
     until(page, lambda: raster(page).get_attribute("data-theme") == scheme)
     assert colours(page) > 16
     until(page, lambda: page.locator(".plot canvas").count() == 4)
-    assert all(label for label in page.locator("canvas").evaluate_all("cs => cs.map(c => c.ariaLabel)"))
+    assert all(
+        label for label in page.locator("canvas").evaluate_all("cs => cs.map(c => c.ariaLabel)")
+    )
 
 
 def test_a_run_that_is_not_there_is_named(open_page, server):
