@@ -53,7 +53,7 @@ def percent(share: float | None) -> str:
     """Return a share in [0, 1] as whole percent; small ones do not vanish."""
     if share is None or not math.isfinite(share):
         return NOTHING
-    if 0 < share < 0.005:
+    if 0 < share < 0.0095:
         return "< 1 %"
     return f"{100 * share:.0f} %"
 

@@ -52,7 +52,8 @@ def settings_of(start: Mapping[str, Any], spec: Mapping[str, Any] | None) -> dic
         found["controller"] = controller.get("name")
     gains = start.get("controller_settings")
     if isinstance(gains, Mapping):
-        found |= {f"{found.get('controller')}.{name}": value for name, value in gains.items()}
+        kind = found.get("controller")
+        found |= {f"{kind}.{name}": value for name, value in gains.items() if name != "name"}
     return {name: value for name, value in found.items() if not isinstance(value, list | dict)}
 
 

@@ -43,8 +43,8 @@ def draw(
         on_pick: called with a clicked point as plotly describes it (`x`, `y`, `customdata`), before
             the page is drawn again; give a keyboard another way to the same.
     """
-    with st.container(border=True, key=f"chart_{key}", gap="xsmall"):
-        heading(question, unit, help)
+    with st.container(key=f"chart_{key}", gap="xsmall"):
+        heading(question, unit, help, data=data, key=key)
         if on_pick is None:
             st.plotly_chart(figure, key=key, theme=None, config=CONFIG, alt=alt)
         else:
@@ -57,7 +57,6 @@ def draw(
                 on_select=lambda: pass_on(key, on_pick),
                 selection_mode="points",
             )
-        data_below(data, key=key, title=question)
 
 
 def pass_on(key: str, on_pick: Callable[[dict[str, Any]], None]) -> None:
@@ -75,15 +74,29 @@ def pair(key: str) -> tuple[DeltaGenerator, DeltaGenerator]:
     return left, right
 
 
-def heading(question: str, unit: str = "", help: str | None = None) -> None:
-    """Write a question as the heading of a chart, its unit small beside it."""
+def heading(
+    question: str,
+    unit: str = "",
+    help: str | None = None,
+    *,
+    data: Data | None = None,
+    key: str = "",
+) -> None:
+    """Write a question as the heading of a chart, its unit beside it, its data at the right."""
     beside = f" :gray[:small[{plain(unit)}]]" if unit else ""
-    st.markdown(f"##### {plain(question)}{beside}", help=help)
+    with st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"
+    ):
+        st.markdown(f"### {plain(question)}{beside}", help=help, anchors=False, width="content")
+        if data is not None:
+            data_of(data, key=key, title=question)
 
 
-def data_below(data: Data, *, key: str, title: str) -> None:
-    """Offer the values of a picture as a table and a CSV file; made only while the fold is open."""
-    fold = st.expander("Data", key=f"data_{key}", on_change="rerun", type="compact")
+def data_of(data: Data, *, key: str, title: str) -> None:
+    """Offer the values of a picture as a table and a CSV file; made only when it is opened."""
+    fold = st.popover(
+        "Data", icon=":material/table:", type="tertiary", key=f"data_{key}", on_change="rerun"
+    )
     if not fold.open:
         return
     with fold:
@@ -93,20 +106,23 @@ def data_below(data: Data, *, key: str, title: str) -> None:
             return
         shown = table.head(MOST_ROWS)
         st.dataframe(
-            shown, key=f"table_{key}", hide_index=True, height=260, alt=f"Data of: {title}"
+            shown,
+            key=f"table_{key}",
+            hide_index=True,
+            height=260,
+            width=560,
+            alt=f"Data of: {title}",
         )
-        more = f"First {len(shown):,} of {len(table):,} lines. " if len(shown) < len(table) else ""
-        left, right = st.columns([3, 1], vertical_alignment="center")
-        left.caption(f"{more}{len(table):,} lines, {len(table.columns)} columns.")
-        right.download_button(
-            "CSV",
+        more = f", the first {len(shown):,} shown" if len(shown) < len(table) else ""
+        st.caption(f"{len(table):,} lines{more}")
+        st.download_button(
+            "Download CSV",
             csv_of(table),
             file_name=f"{key}.csv",
             mime="text/csv",
             key=f"csv_{key}",
             icon=":material/download:",
             on_click="ignore",
-            width="stretch",
         )
 
 

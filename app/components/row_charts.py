@@ -23,7 +23,7 @@ from app.theme import current
 if TYPE_CHECKING:
     from inspector.run import Run
 
-AXES: dict[X, str] = {"t": "time", "attempt": "attempt"}
+AXES: dict[str, str] = {"t": "time", "attempt": "attempt"}
 
 
 def draw_all(
@@ -46,6 +46,7 @@ def draw_all(
     """
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     with right:
+        session.accept("xaxis", AXES)
         if session.default("xaxis", "t") not in AXES:
             session.put("xaxis", "t")
         chosen: Any = st.segmented_control(

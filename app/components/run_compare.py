@@ -1,6 +1,7 @@
 """Two runs side by side: what changed in sum, row by row, and attempt by attempt."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import streamlit as st
 
 from app import explain, run_facts, session
 from app.cached import ask
-from app.components.chart import code, data_below, draw, heading, pair, plain
+from app.components.chart import code, draw, heading, pair, plain
 from app.components.run_header import described
 from app.controls.numbers import short
 from app.figures.comparison import comparison_bars_figure, comparison_scatter_figure
@@ -25,6 +26,7 @@ QUANTITIES = (
     *("failed instances", "seconds"),
 )
 
+GROUPS = ("parameters.", "spread.")
 TILES = QUANTITIES[:4]
 
 
@@ -128,30 +130,37 @@ def settings(a: "Run", b: "Run", solve: int) -> None:
     for run in (a, b):
         own = run_facts.settings_of(run.settings(solve), run.spec)
         spec = run.spec or {}
+        own.setdefault("batch", run.settings(solve).get("batch"))
         asked = {k: spec.get(k) for k in ("problem", "batch", "seed", "t1") if k in spec}
         for group in ("parameters", "spread"):
             inner = spec.get(group)
             if isinstance(inner, dict):
                 asked |= {f"{group}.{k}": v for k, v in inner.items()}
         sides.append(asked | own)
-    names = list(dict.fromkeys([*sides[0], *sides[1]]))
+    names = [name for name in dict.fromkeys([*sides[0], *sides[1]]) if comparable(name, sides)]
     lines = [
-        (name, short(sides[0].get(name)), short(sides[1].get(name)))
+        (name, *(short(side[name]) if name in side else explain.NOTHING for side in sides))
         for name in names
         if sides[0].get(name) != sides[1].get(name)
     ]
-    if sides[0].get("problem") != sides[1].get("problem"):
-        titles = [run_facts.title_of(described(), "own script", s.get("problem")) for s in sides]
+    problems = [side.get("problem") for side in sides]
+    if all(problems) and problems[0] != problems[1]:
+        titles = [run_facts.title_of(described(), "", problem) for problem in problems]
         st.warning(
             f"These runs solve different problems: {plain(titles[0])} and {plain(titles[1])}.",
             icon=":material/compare_arrows:",
         )
-    with st.container(border=True, key="cmp_settings"):
-        heading("Which settings differ?", "" if lines else "none: same settings, same seed")
+    with st.container(key="cmp_settings", gap="xsmall"):
+        shown = pd.DataFrame(lines, columns=["setting", f"{a.id} ", b.id])  # ids may be equal
+        note = "" if lines else "none: same settings, same seed"
+        heading("Which settings differ?", note, data=shown if lines else None, key="cmp_settings")
         if lines:
-            shown = pd.DataFrame(lines, columns=["setting", a.id, b.id])
             st.dataframe(shown, key="cmp_settings_table", hide_index=True)
-            data_below(shown, key="cmp_settings_data", title="Which settings differ?")
+
+
+def comparable(name: str, sides: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a setting is known of both runs, or belongs to the controller of one."""
+    return all(name in side for side in sides) or ("." in name and not name.startswith(GROUPS))
 
 
 def paired(a: "Run", b: "Run", solve: int) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """The top of every page that shows a run: which, in what state, and whether it is whole."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,9 @@ from app.frames import floats
 if TYPE_CHECKING:
     from inspector.run import Run
 
-STATUS: dict[str, tuple[str, str, str]] = {
+Colour = Literal["blue", "green", "red", "gray", "orange"]
+
+STATUS: dict[str, tuple[str, str, Colour]] = {
     "running": ("live, updating", ":material/sync:", "blue"),
     "finished": ("finished", ":material/check:", "green"),
     "failed": ("failed", ":material/error:", "red"),
@@ -78,11 +80,12 @@ def draw_header(run: "Run") -> DeltaGenerator:
     Damage of a file shows when it is read, so the banners are drawn last and stand on top.
     """
     about = summary_of(run)
-    with st.container():
-        st.title(plain(run_facts.title_of(described(), run.id, about.get("problem"))), anchor=False)
-        word, icon, colour = STATUS.get(run.status, (run.status, ":material/help:", "gray"))
-        facts = [f":{colour}-badge[{icon} {word}]", code(run.id), *facts_of(about)]
-        st.markdown(" · ".join(facts))
+    word, icon, colour = STATUS.get(run.status, STATUS["empty"])
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        title = run_facts.title_of(described(), run.id, about.get("problem"))
+        st.title(plain(title), anchor=False, width="content")
+        st.badge(word, icon=icon, color=colour)
+    st.caption(" \u00b7 ".join([code(run.id), *facts_of(about)]))
     if run.live:
         st.page_link(
             "views/live.py",

@@ -9,27 +9,19 @@ import streamlit as st
 
 from app import explain, run_facts, session, theme
 from app.cached import ask
-from app.components.chart import data_below, draw, heading, pair, plain
-from app.components.raster import Pick, raster
+from app.components.chart import draw, heading, pair, plain
 from app.components.run_header import described
 from app.controls.numbers import short
 from app.controls.setting import title
 from app.figures.phase_portrait import phase_portrait_figure
 from app.figures.trajectories import is_component, trajectories_figure
-from app.frames import only
+from app.frames import ints, only
+from app.live import picture
 
 if TYPE_CHECKING:
     from inspector.run import Run
 
-VALUES = {
-    "dt": "step size",
-    "error_ratio": "error ratio",
-    "accepted": "accepted or refused",
-}
-ORDERS = {"index": "row number", "attempts": "attempts", "finish": "end"}
-MOST_ROWS, MOST_COLUMNS = 512, 1_000
 MOST_STATE_ROWS = 60  # rows whose trajectories are read at once
-DIVERGING = ("factor", "share_p", "share_i", "share_d", "clamped")
 
 
 def settings(run: "Run", solve: int) -> None:
@@ -124,11 +116,9 @@ def failed_rows(run: "Run", solve: int) -> None:
     rows = ask(failures, run, solve)
     if rows.empty:
         return
-    with st.container(border=True, key="failed_rows"):
-        heading(
-            "Which rows failed, when, and why?",
-            f"{len(rows)} row{'' if len(rows) == 1 else 's'}",
-        )
+    with st.container(key="failed_rows"):
+        count = f"{len(rows)} row{'' if len(rows) == 1 else 's'}"
+        heading("Which rows failed, when, and why?", count, data=rows, key="failed")
         table = rows.assign(
             status_name=[explain.STATUSES.get(name, name) for name in rows["status_name"]],
             component=rows["component"].where(rows["component"] >= 0),
@@ -146,141 +136,76 @@ def failed_rows(run: "Run", solve: int) -> None:
                 "t_reached": st.column_config.NumberColumn("ended at t", format="%.6g"),
                 "component": st.column_config.NumberColumn("component", width="small"),
                 "n_steps": st.column_config.NumberColumn("attempts", format="localized"),
-                "message": st.column_config.TextColumn("what to do", width="large"),
+                "message": st.column_config.TextColumn("what the solver said", width="large"),
             },
             alt="Rows that failed, with time, cause and message.",
         )
         picked = list(event["selection"]["rows"])
-        row = int(table["instance"].iloc[picked[0] if picked else 0])
-        why_link(run, solve, row)
+        at = picked[0] if picked else 0
+        st.caption(plain(str(table["message"].tolist()[at])))
+        row = int(ints(table, "instance")[at])
+        why_link(run, solve, row, f"Look into row {row}")
 
 
-def why_link(run: "Run", solve: int, row: int) -> None:
+def why_link(run: "Run", solve: int, row: int, label: str) -> None:
     """Link to the page that explains one row."""
     st.page_link(
         "views/instances.py",
-        label=f"Why did row {row} do this?",
+        label=label,
         icon=":material/troubleshoot:",
         query_params={"run": run.id, "solve": str(solve), "inst": str(row)},
     )
 
 
-def raster_of(run: "Run", solve: int) -> Pick | None:
-    """Draw every row against its attempts; a pick names the row and links to its page."""
+def raster_of(run: "Run", solve: int, instances: pd.DataFrame) -> int:
+    """Draw every row against its attempts; return the row picked, else the slowest.
+
+    A row is picked on the raster, by mouse or keyboard; the link of the page then names it.
+    """
+    rows = [int(row) for row in ints(instances, "instance")]
+    held = session.get("inst", session.param("inst"))
+    row = int(held) if str(held).isdigit() and int(str(held)) in rows else None
+    with st.container(key="raster_card", gap="xsmall"):
+        value, order = picture.pickers(run)
+        heading(
+            picture.question(value),
+            "rows by attempts",
+            data=lambda: raster_table(run, solve, value, order),
+            key="raster",
+        )
+        picture.show(
+            run, solve, value, order, [] if row is None else [row], on_pick=take_picked_cell
+        )
+        shown = rows[0] if row is None else row
+        attempts = ints(instances, "n_steps")[rows.index(shown)]
+        why_link(run, solve, shown, f"Why did row {shown} take {explain.count(attempts)} attempts?")
+    return shown
+
+
+def take_picked_cell() -> None:
+    """Take up a pick on the raster; the link of the page then names its row."""
+    event = (session.get("live_raster") or {}).get("pick")
+    if event:
+        session.put("inst", int(event["instance"]))
+        session.put_param("inst", str(int(event["instance"])))
+
+
+def raster_table(run: "Run", solve: int, value: str, order: Any) -> pd.DataFrame:
+    """Return what the raster shows, a line a row and a column for the attempts of a cell."""
     from inspector import queries
 
-    names = [name for name in run.columns if name not in ("solve", "attempt", "instance", "t")]
-    options = [*VALUES, *(name for name in names if name not in VALUES)]
-    with st.container(border=True, key="raster_card"):
-        head, value_at, order_at = st.columns([3, 1.2, 1.2], vertical_alignment="bottom")
-        with head:
-            heading("What did every row do?", "rows by attempts")
-        if session.default("metric", "dt") not in options:
-            session.put("metric", "dt")
-        value = value_at.selectbox(
-            "Colour",
-            options,
-            format_func=value_word,
-            **session.keep("metric", "url"),
-        )
-        if session.default("order", "index") not in ORDERS:
-            session.put("order", "index")
-        order = order_at.selectbox(
-            "Rows ordered by",
-            list(ORDERS),
-            format_func=lambda name: str(ORDERS.get(name)),
-            **session.keep("order", "url"),
-        )
-        found = ask(
-            queries.raster, run, solve, value, rows=MOST_ROWS, cols=MOST_COLUMNS, order=order
-        )
-        about = run.columns.get(value, {})
-        refused = None
-        if value != "accepted":
-            taken = ask(
-                queries.raster,
-                run,
-                solve,
-                "accepted",
-                rows=MOST_ROWS,
-                cols=MOST_COLUMNS,
-                order=order,
-            )
-            if taken.values.shape == found.values.shape and not taken.pooled:
-                refused = taken.values == 0
-        pick = raster(
-            found.values,
-            key="run_raster",
-            rows=found.instances,
-            edges=found.attempt_edges,
-            refused=refused,
-            label=value_word(value),
-            unit=found.unit,
-            log=found.log,
-            scale="puor" if value in DIVERGING or value == "error_ratio" else "cividis",
-            categories=categories(value, about.get("labels") or {}),
-            picked=[session.get("inst")] if isinstance(session.get("inst"), int) else (),
-            height=raster_height(len(found.instances)),
-            alt=f"{value_word(value)} of {len(found.instances)} rows over "
-            f"{int(found.attempt_edges[-1]) if len(found.attempt_edges) else 0} attempts.",
-        )
-        if pick is not None:
-            session.put("picked_row", (run.id, solve, pick.instance))
-        if found.pooled:
-            st.caption(
-                "Several rows or attempts share a cell; it shows the most extreme of them. "
-                "Instances shows every attempt of a row."
-            )
-        held = session.get("picked_row")
-        if held and held[:2] == (run.id, solve):
-            why_link(run, solve, held[2])
-        data_below(
-            lambda: pd.DataFrame(
-                found.values,
-                index=pd.Index(found.instances, name="row"),
-                columns=[f"attempt {int(edge)}" for edge in found.attempt_edges[:-1]],
-            ).reset_index(),
-            key="raster",
-            title="What did every row do?",
-        )
-    return pick
+    rows, cols = picture.ROWS, picture.COLS
+    found = queries.raster(run, solve, value, rows=rows, cols=cols, order=order)
+    table = pd.DataFrame(found.values, columns=[f"{int(e)}" for e in found.attempt_edges[:-1]])
+    table.insert(0, "row", found.instances)
+    return table
 
 
-def value_word(name: str) -> str:
-    """Return what a column of the steps is called."""
-    return VALUES.get(name) or name.replace("_", " ")
-
-
-def raster_height(rows: int) -> int:
-    """Return a height [px] that gives few rows thick lines and many rows room."""
-    return int(np.clip(110 + 6 * rows, 180, 460))
-
-
-def categories(value: str, labels: Mapping[int, str]) -> list[dict[str, Any]] | None:
-    """Return word and colours of each code of a column of codes; None for plain numbers."""
-    if value == "accepted":
-        return [
-            {"label": "refused", "color": {m: t.refused for m, t in theme.THEMES.items()}},
-            {"label": "accepted", "color": {m: t.accepted for m, t in theme.THEMES.items()}},
-        ]
-    if value != "limiter" or not labels:
-        return None
-    return [
-        {
-            "label": explain.LIMITS.get(labels.get(code, ""), labels.get(code, f"code {code}")),
-            "color": {
-                m: t.limiters.get(labels.get(code, ""), t.ghost) for m, t in theme.THEMES.items()
-            },
-        }
-        for code in range(max(labels) + 1)
-    ]
-
-
-def trajectories(run: "Run", solve: int, pick: Pick | None, instances: pd.DataFrame) -> None:
+def trajectories(run: "Run", solve: int, row: int, instances: pd.DataFrame) -> None:
     """Draw sampled states, if there are any: one component over time, and a phase portrait."""
-    ranked = [int(row) for row in instances["instance"]]
+    ranked = [int(other) for other in ints(instances, "instance")]
     spaced = np.unique(np.linspace(0, len(ranked) - 1, MOST_STATE_ROWS).astype(int))
-    rows = tuple(sorted({ranked[i] for i in spaced} | ({pick.instance} if pick else set())))
+    rows = tuple(sorted({ranked[i] for i in spaced} | {row}))
     states = ask(type(run).states, run, solve, rows)
     columns = [column for column in states.columns if is_component(column)]
     if states.empty or not columns:
@@ -289,11 +214,9 @@ def trajectories(run: "Run", solve: int, pick: Pick | None, instances: pd.DataFr
         described(), (run.spec or {}).get("problem") or summary_problem(run), len(columns)
     )
     with_states = set(states["instance"].astype(int))
-    held = session.get("picked_row")
-    chosen = [held[2]] if held and held[:2] == (run.id, solve) else []
-    drawn = [row for row in ranked if row in with_states]
-    chosen += [drawn[0], drawn[len(drawn) // 2], drawn[-1]]
-    chosen = [row for row in dict.fromkeys(chosen) if row in with_states][:6]
+    drawn = [other for other in ranked if other in with_states]
+    chosen = [row, drawn[0], drawn[len(drawn) // 2], drawn[-1]]
+    chosen = [other for other in dict.fromkeys(chosen) if other in with_states][:6]
     index = 0
     if len(columns) > 1:
         if session.default("run_component", columns[0]) not in columns:
@@ -306,7 +229,7 @@ def trajectories(run: "Run", solve: int, pick: Pick | None, instances: pd.DataFr
             **session.keep("run_component"),
         )
         index = columns.index(picked)
-    left, right = pair("states")
+    left, right = pair("states") if len(columns) > 1 else (st.container(), st.container())
     colours = theme.current()
     with left:
         draw(
@@ -341,9 +264,9 @@ def trajectories(run: "Run", solve: int, pick: Pick | None, instances: pd.DataFr
 
 def phase_pair(run: "Run", dim: int) -> tuple[int, int]:
     """Return which two components make the phase portrait: the problem's choice, else 0 and 1."""
-    pair = run_facts.member(described(), "problems", (run.spec or {}).get("problem")).get("phase")
-    if isinstance(pair, list) and len(pair) == 2 and max(pair) < dim:
-        return int(pair[0]), int(pair[1])
+    two = run_facts.member(described(), "problems", (run.spec or {}).get("problem")).get("phase")
+    if isinstance(two, list) and len(two) == 2 and max(two) < dim:
+        return int(two[0]), int(two[1])
     return 0, 1
 
 

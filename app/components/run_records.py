@@ -12,7 +12,7 @@ import streamlit as st
 
 from app import explain, session, theme
 from app.cached import ask
-from app.components.chart import data_below, draw, heading
+from app.components.chart import draw, heading
 from app.figures.scalars import scalars_figure
 from app.frames import floats, where
 
@@ -65,8 +65,9 @@ def events(run: "Run") -> None:
     table = ask(type(run).events, run)
     if table.empty:
         return
-    with st.container(border=True, key="events"):
-        heading("What else happened?", f"{len(table)} event{'' if len(table) == 1 else 's'}")
+    with st.container(key="events", gap="xsmall"):
+        count = f"{len(table)} event{'' if len(table) == 1 else 's'}"
+        heading("What else happened?", count, data=table, key="events_all")
         shown = table.head(500)
         st.dataframe(
             pd.DataFrame(
@@ -89,7 +90,6 @@ def events(run: "Run") -> None:
             },
             alt="Events of the run.",
         )
-        data_below(table, key="events_all", title="What else happened?")
 
 
 def downloads(run: "Run", solve: int | None) -> None:

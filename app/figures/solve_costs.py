@@ -53,4 +53,6 @@ def solve_costs_figure(
     if selected is not None:
         figure.add_vline(x=selected, line={"color": colours.muted, "width": 1.4, "dash": "dash"})
     figure.update_yaxes(rangemode="tozero")
+    if len(solves) <= 10:
+        figure.update_xaxes(dtick=1)
     return figure

@@ -91,6 +91,8 @@ def step_size_figure(
             hovertemplate="attempt %{customdata}<br>dt %{y:.3g}<extra>refused</extra>",
         )
     everything = positive(floats(steps, "dt"))
+    if ghost is not None and not ghost.empty:
+        everything = np.concatenate([everything, positive(floats(ghost, "dt"))])
     if np.isfinite(everything).any():
         widen_log(figure, everything)
     return figure

@@ -176,4 +176,4 @@ def positive(values: ArrayLike) -> NDArray[np.float64]:
 
 def share_text(share: float) -> str:
     """Return a share in [0, 1] in whole percent, where small ones do not read as none."""
-    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
+    return "<1%" if 0 < share < 0.0095 else f"{share:.0%}"

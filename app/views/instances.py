@@ -65,7 +65,7 @@ def one_row(run: "Run", solve: int, row: int, instances: pd.DataFrame) -> None:
     sentence = explain.row_in_words(
         row, instances, steps, labels, parameter=parameter_of(instances, row), components=names
     )
-    with st.container(border=True, key="row_sentence"):
+    with st.container(border=True, key="row_sentence", gap="xsmall"):
         st.markdown(f"**{plain(sentence)}**")
         against_the_batch(row, instances)
     ranking_chart(instances, row)

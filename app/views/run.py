@@ -69,7 +69,7 @@ def one_solve(run: "Run", solve: int) -> None:
         )
         return
     run_overview.failed_rows(run, solve)
-    picked = run_overview.raster_of(run, solve)
+    row = run_overview.raster_of(run, solve, instances)
     colours = theme.current()
     quantiles = ask(queries.dt_quantiles, run, solve)
     left, right = pair("ribbons")
@@ -114,7 +114,7 @@ def one_solve(run: "Run", solve: int) -> None:
             alt=f"Histogram of the attempts of {batch} rows.",
             data=instances,
         )
-    run_overview.trajectories(run, solve, picked, instances)
+    run_overview.trajectories(run, solve, row, instances)
 
 
 def quantiles_alt(quantiles: pd.DataFrame) -> str:

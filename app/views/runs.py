@@ -169,7 +169,7 @@ def actions(line: dict[str, Any], chosen: list[str]) -> None:
     run_id = str(line["run"])
     own = not session.read_only() and run_id != session.EXAMPLE
     with st.container(border=True, key="run_actions"):
-        st.markdown(f"##### {code(run_id)}")
+        st.markdown(f"### {code(run_id)}", anchors=False)
         with st.container(horizontal=True, vertical_alignment="center"):
             link = {"run": run_id}
             st.page_link(

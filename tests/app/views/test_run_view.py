@@ -35,7 +35,7 @@ def test_every_chart_has_alt_text_and_a_question_above(open_view):
     app = open_view("run", run="whole")
     charts = app.get("plotly_chart")
     assert all(chart.proto.alt.endswith(".") for chart in charts)
-    questions = [m.value for m in app.markdown if m.value.startswith("##### ")]
+    questions = [m.value for m in app.markdown if m.value.startswith("### ")]
     assert len(questions) > len(charts)  # the raster has one too
 
 
@@ -147,5 +147,5 @@ def test_the_colour_of_the_raster_comes_from_the_link(open_view):
 
 def test_logged_numbers_are_drawn(open_view):
     app = open_view("run", run="many")
-    names = [m.value for m in app.markdown if m.value.startswith("##### loss")]
+    names = [m.value for m in app.markdown if m.value.startswith("### loss")]
     assert names
