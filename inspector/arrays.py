@@ -119,7 +119,11 @@ def grids(
                 shape = (batch.high - batch.low, len(instances))
                 if shape[0] > _MOST_ATTEMPTS:
                     continue  # a damaged number
-                grid = _reshaped(batch.low, shape, found) if full else _placed(batch, shape, place, found)
+                grid = (
+                    _reshaped(batch.low, shape, found)
+                    if full
+                    else _placed(batch, shape, place, found)
+                )
                 if grid is not None:
                     yield _cut(grid, attempts)
 

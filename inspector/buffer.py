@@ -9,8 +9,11 @@ import torch
 from torch import Tensor
 
 from inspector.schema import STEP_COLUMNS, Column
+from solver.hooks import StepBlock
 
-_STEP_DTYPES = {column.name: np.dtype(column.dtype) for column in STEP_COLUMNS}
+_DTYPES = {code: np.dtype(code) for code in ("i2", "i4", "u1", "f4", "f8")}
+_STEP_DTYPES = {column.name: column.dtype for column in STEP_COLUMNS}
+_TAKEN = ("t", "dt", "error_ratio", "accepted", "running")
 
 
 class Copy:
@@ -46,57 +49,61 @@ class Copy:
 class StepRows:
     """The rows of one StepBlock, as a writer takes them.
 
+    On the host nothing is done before `columns` is called in the writer's thread, not even measuring
+    the statistics. From a device everything is copied at once, behind the work under way.
+
     Args:
-        first: number of the first attempt.
-        grids: `t, dt, error_ratio, accepted, running`, `(n, B)` each.
-        measured: the statistics likewise; on the host they are measured where `columns` is called,
-            in the writer's thread.
-        statistics: which of them to keep.
+        steps: attempts of the whole batch.
+        statistics: columns to keep besides those all steps have.
         instances: those to keep, ascending; None for all.
     """
 
     def __init__(
-        self,
-        first: int,
-        grids: Mapping[str, Tensor],
-        measured: Mapping[str, Tensor],
-        statistics: tuple[Column, ...],
-        instances: np.ndarray | None,
+        self, steps: StepBlock, statistics: tuple[Column, ...], instances: np.ndarray | None
     ) -> None:
-        attempts, batch = grids["running"].shape
-        self.attempts = (first, first + attempts)
+        attempts, batch = steps.running.shape
+        self.attempts = (steps.first, steps.first + attempts)
         self.rows = attempts * (batch if instances is None else len(instances))
-        self._dtypes = {column.name: np.dtype(column.dtype) for column in statistics}
-        self._measured: Mapping[str, Tensor] | None = measured
-        if grids["t"].device.type != "cpu":
-            grids = {**grids, **{name: measured[name] for name in self._dtypes}}
-            self._measured = None
-        self._copy = Copy(grids)
+        self._steps: StepBlock | None = steps
+        self._copy: Copy | None = None
+        self._statistics = statistics
         self._instances = instances
+        if steps.running.device.type != "cpu":
+            self._copy, self._steps = Copy(_grids(steps, statistics)), None
 
     def columns(self) -> tuple[dict[str, np.ndarray], bool]:
         """Return name -> `(rows,)` and whether every kept instance was running in every attempt."""
-        grids = self._copy.arrays()
-        if self._measured is not None:
-            grids |= {name: to_numpy(self._measured[name]) for name in self._dtypes}
+        if self._steps is not None:
+            found = _grids(self._steps, self._statistics)
+            grids = {name: to_numpy(tensor) for name, tensor in found.items()}
+        else:
+            assert self._copy is not None
+            grids = self._copy.arrays()
         if self._instances is not None:
             grids = {name: grid[:, self._instances] for name, grid in grids.items()}
         running = grids.pop("running")
-        attempts, kept = running.shape
-        first, full = self.attempts[0], bool(running.all())
-        dtypes = _STEP_DTYPES | self._dtypes
-        columns: dict[str, np.ndarray] = {}
+        full = bool(running.all())
+        attempt, position = _positions(*running.shape)
+        where = None if full else np.flatnonzero(running)
+        if where is not None:
+            attempt, position = attempt[where], position[where]
+        instance = position if self._instances is None else self._instances[position]
+        columns = {"attempt": attempt + np.int32(self.attempts[0])}
+        columns["instance"] = as_dtype(instance, _DTYPES["i4"])
+        dtypes = _STEP_DTYPES | {column.name: column.dtype for column in self._statistics}
         with np.errstate(over="ignore"):  # beyond float32 is infinite
             for name, grid in grids.items():
-                columns[name] = as_dtype(grid.reshape(-1) if full else grid[running], dtypes[name])
-        if full:
-            columns["attempt"], position = _full_ids(first, attempts, kept)
-        else:
-            attempt, position = np.nonzero(running)
-            columns["attempt"] = (attempt + first).astype("i4")
-        instance = position if self._instances is None else self._instances[position]
-        columns["instance"] = as_dtype(instance, _STEP_DTYPES["instance"])
+                flat = grid.reshape(-1)
+                columns[name] = as_dtype(flat if where is None else flat[where], _DTYPES[dtypes[name]])
         return columns, full
+
+
+def _grids(steps: StepBlock, statistics: tuple[Column, ...]) -> dict[str, Tensor]:
+    """Return what is kept of a block, `(n, B)` each; measures the statistics."""
+    grids = {name: getattr(steps, name) for name in _TAKEN}
+    for column in statistics:
+        grids[column.name] = steps.columns[column.name]
+    return grids
 
 
 class StateRows:
@@ -152,11 +159,6 @@ def as_dtype(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def _positions(attempts: int, kept: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the attempt and the position of each element of a flat `(attempts, kept)` grid."""
     attempt, position = np.indices((attempts, kept), "i4")
     return attempt.reshape(-1), position.reshape(-1)
-
-
-def _full_ids(first: int, attempts: int, kept: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the attempt and the position of each element of a full `(attempts, kept)` grid."""
-    attempt, position = _positions(attempts, kept)
-    return attempt + np.int32(first), position

@@ -254,14 +254,7 @@ class Inspector(Hook):
         if solve is None or steps.first < solve.next_attempt or self._writer is None:
             return
         solve.next_attempt = steps.first + len(steps.t)
-        grids = {
-            "t": steps.t,
-            "dt": steps.dt,
-            "error_ratio": steps.error_ratio,
-            "accepted": steps.accepted,
-            "running": steps.running,
-        }
-        block = StepRows(steps.first, grids, steps.columns, solve.columns, solve.instances)
+        block = StepRows(steps, solve.columns, solve.instances)
         self._writer.steps(solve.number, block)
         if steps.y is not None and len(solve.states):
             rows = torch.from_numpy(solve.states).to(steps.y.device)

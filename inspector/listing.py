@@ -56,7 +56,20 @@ def list_runs(root: str | os.PathLike[str]) -> "pd.DataFrame":
 
     from inspector.run import Run
 
-    columns = ["run", "status", "problem", "method", "controller", "created", "seconds", "solves", "rows", "bytes", "note", "damaged"]
+    columns = [
+        "run",
+        "status",
+        "problem",
+        "method",
+        "controller",
+        "created",
+        "seconds",
+        "solves",
+        "rows",
+        "bytes",
+        "note",
+        "damaged",
+    ]
     listed: list[dict[str, Any]] = []
     for name in _names(Path(root)):
         try:

@@ -395,7 +395,9 @@ class Run:
             logged = len(self._scalars[token][1]) if token in self._scalars else 0
             for name, there in (("solves", began), ("scalars", logged)):
                 if there < writer.count(name):
-                    lost = f"{writer.count(name) - there} of {writer.count(name)} {name} are missing"
+                    lost = (
+                        f"{writer.count(name) - there} of {writer.count(name)} {name} are missing"
+                    )
                     found.append(Damage(f"{name}/{token}.jsonl", lost))
         return found
 

@@ -94,7 +94,7 @@ def write_synthetic_run(
         failed: instances that stop half way with NON_FINITE.
         states: number of instances whose trajectories are stored.
         statistics: store the further statistics too.
-        seconds_per_block: pause after each 16 attempts, to watch a run grow.
+        seconds_per_block: pause after each block of attempts, to watch a run grow.
         finish: close the run; otherwise it is left as a killed process leaves it.
         on_block: called after each block.
         settings: further arguments of `RunWriter`.

@@ -243,7 +243,9 @@ class Segment:
         except (pa.ArrowException, OSError, ValueError) as error:
             self.columns = []
             if not alive:
-                self._note("head", f"its head cannot be read, its rows are lost: {_first_line(error)}")
+                self._note(
+                    "head", f"its head cannot be read, its rows are lost: {_first_line(error)}"
+                )
             return False
         return True
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from inspector.schema import INDEX_MAGIC, SCHEMA_VERSION, Column
 from inspector.store.files import write_all
 
-ROWS_PER_SEGMENT = 1 << 18  # about 10 MB with every statistic; making a file costs more than a batch
+ROWS_PER_SEGMENT = 1 << 18  # about 10 MB; making a file costs more than a batch
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
@@ -62,6 +62,10 @@ class SegmentWriter:
                 "columns": json.dumps(described),
             },
         )
+        self._fields = [
+            (field.name, field.type, np.dtype(column.dtype.partition("[")[0]))
+            for field, column in zip(self._schema, columns, strict=True)
+        ]
         self._scratch = pa.allocate_buffer(1 << 18)  # used again and again: fresh memory costs more
         head = bytes(self._stream_bytes(None))
         self._head_bytes = len(head)
@@ -91,7 +95,7 @@ class SegmentWriter:
         """
         if os.fstat(self._data).st_nlink == 0:
             raise SegmentGoneError("the folder or file of the run was deleted")
-        arrays = [_arrow_array(columns[field.name], field.type) for field in self._schema]
+        arrays = [_arrow_array(columns[name], kind, dtype) for name, kind, dtype in self._fields]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
         message = self._stream_bytes(batch)
         write_all(self._data, message)
@@ -149,13 +153,20 @@ def _arrow_type(dtype: str) -> pa.DataType:
     return pa.list_(_ARROW_TYPES[base], int(size[:-1])) if bracket else _ARROW_TYPES[base]
 
 
-def _arrow_array(values: np.ndarray, kind: pa.DataType) -> pa.Array:
+def _arrow_array(values: np.ndarray, kind: pa.DataType, dtype: np.dtype[Any]) -> pa.Array:
     """Wrap a numpy array without copying it, if its type is already right.
 
     `pyarrow.array` would do, but imports pandas, which a training has no use for.
+
+    Args:
+        values: `(rows,)`, or `(rows, D)` for a list.
+        kind: of the Arrow array.
+        dtype: of its numbers.
     """
-    if pa.types.is_fixed_size_list(kind):
-        flat = _arrow_array(values.reshape(-1), kind.value_type)
-        return pa.FixedSizeListArray.from_arrays(flat, type=kind)
-    plain = np.ascontiguousarray(values, kind.to_pandas_dtype())
-    return pa.Array.from_buffers(kind, len(plain), [None, pa.py_buffer(plain)])
+    if values.dtype != dtype or not values.flags.c_contiguous:
+        values = np.ascontiguousarray(values, dtype)
+    buffers = [None, pa.py_buffer(values)]
+    if values.ndim == 1:
+        return pa.Array.from_buffers(kind, len(values), buffers)
+    flat = pa.Array.from_buffers(kind.value_type, values.size, buffers)
+    return pa.FixedSizeListArray.from_arrays(flat, type=kind)

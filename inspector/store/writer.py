@@ -22,7 +22,7 @@ from inspector.store.files import read_json, write_json
 from inspector.store.lines import LineFile
 from inspector.store.segments import ROWS_PER_SEGMENT, SegmentWriter
 
-FLUSH_ATTEMPTS = 16
+FLUSH_ATTEMPTS = 12  # a kill costs these and what is tried while they are written: at most 16
 FLUSH_ROWS = 4_096
 FLUSH_SECONDS = 0.25
 HEARTBEAT_SECONDS = 2.0
