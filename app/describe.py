@@ -19,7 +19,14 @@ VERSION = 1
 HERE = Path(__file__).resolve().parent
 HOME = HERE.parent
 SNAPSHOT = HERE / "described.json"
-SOURCES = ("solver", "sample_problems")
+SOURCES = (  # what a description is made from
+    "solver/methods",
+    "solver/controllers",
+    "solver/statistics",
+    "solver/bounds.py",
+    "sample_problems",
+    "app/describe.py",
+)
 PROBLEM_VARIABLE = "STEPSCOPE_PROBLEM"
 
 LIMITS = {
@@ -42,8 +49,8 @@ class DescribeFailed(RuntimeError):
 def source_hash(user_problem: str | None = None) -> str:
     """Return a fingerprint of every source file a description depends on."""
     digest = hashlib.sha256(str(VERSION).encode())
-    files = [file for part in SOURCES for file in (HOME / part).rglob("*")]
-    files += [HERE / "describe.py"]
+    parts = [HOME / part for part in SOURCES]
+    files = [file for part in parts for file in (part.rglob("*") if part.is_dir() else [part])]
     if user_problem:
         digest.update(user_problem.encode())
         files.append(Path(user_problem.rpartition(":")[0]))

@@ -1,8 +1,8 @@
 """The process that solves and records: `python -m app.worker`.
 
-It imports everything first, so that a run begins at once, and waits for one line of input:
-`{"path": folder of the run, "spec": what to solve}` as JSON. While it solves it obeys `control.json`
-in that folder, and stops when nobody looks.
+It imports everything first, so that a run begins at once, and waits for a line of input:
+`{"path": folder of the run, "spec": what to solve}` as JSON. While it solves it obeys
+`control.json` in that folder, and stops when nobody looks.
 """
 
 import json

@@ -202,6 +202,7 @@ class Workers:
         with self.lock:
             if self.spare is not None:
                 self._end(self.spare.process)
+                self.spare.log.close()
             open_jobs = [job for job in self.jobs.values() if job.process and not job.ended]
             for job in open_jobs:
                 if not job.spec.get("keep_running"):
@@ -213,6 +214,7 @@ class Workers:
                 with suppress(subprocess.TimeoutExpired):
                     job.process.wait(max(0.05, deadline - time.monotonic()))
                 self._end(job.process)
+                self._finish(job, job.process.returncode)
 
     def _spawn(self) -> Spare:
         log = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process
@@ -282,6 +284,9 @@ class Workers:
             job.log.seek(max(0, size - 16_384))
             lines = job.log.read().decode("utf-8", "replace").splitlines()[-STDERR_LINES:]
             job.log.close()
+        if job.process is not None and job.process.stdin is not None:
+            with suppress(OSError):
+                job.process.stdin.close()
         if code != 0:
             write_json(job.path / EXIT_FILE, {"code": code, "killed": job.killed, "stderr": lines})
 

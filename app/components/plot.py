@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
-from streamlit.components.v2 import component
 from numpy.typing import ArrayLike, NDArray
+from streamlit.components.v2 import component
 
 from app import theme
 from app.components.payload import pack, script

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
-from streamlit.components.v2 import component
 from numpy.typing import ArrayLike, NDArray
+from streamlit.components.v2 import component
 
 from app import theme
 from app.components.payload import pack, script
@@ -36,54 +36,18 @@ class Pick:
 
 
 def raster(
-    values: ArrayLike,
-    *,
-    key: str,
-    rows: ArrayLike | None = None,
-    edges: ArrayLike | None = None,
-    refused: ArrayLike | None = None,
-    label: str = "value",
-    unit: str = "",
-    log: bool = False,
-    scale: str = "cividis",
-    low: float | None = None,
-    high: float | None = None,
-    categories: Sequence[Mapping[str, Any]] | None = None,
-    picked: Sequence[int] = (),
-    active: ArrayLike | None = None,
-    ghost: tuple[ArrayLike, ArrayLike] | None = None,
-    x_max: int | None = None,
-    height: int = 360,
-    alt: str = "",
-    on_pick: Callable[[], None] = lambda: None,
+    values: ArrayLike, *, key: str, on_pick: Callable[[], None] = lambda: None, **look: Any
 ) -> Pick | None:
     """Draw the raster and return the cell picked since the last run of the script.
 
     Args:
-        values: `(r, c)`, NaN where nothing ran; codes `0, 1, ...` if `categories` is given.
+        values: `(r, c)`, NaN where nothing ran.
         key: identity of the component; the same key changes the picture in place.
-        rows: instance shown in each row, `(r,)`; 0, 1, ... if None.
-        edges: attempt at which each column begins, and the end, `(c + 1,)`; 0, 1, ... if None.
-        refused: `(r, c)` bool, cells to hatch; None for none.
-        label, unit: what the colour means.
-        log: colour by log10 of the value.
-        scale: a name in `theme.SCALES`.
-        low, high: its ends in the value's unit, else from the data.
-        categories: `{"label", "color": {"light", "dark"}}` for each code.
-        picked: instances to mark, at most six, in the order of the theme's highlights.
-        active: rows running in each column, `(c,)`, drawn as a strip below.
-        ghost: attempts and active rows of the run compared with, a dashed line in the strip.
-        x_max: right end of the attempt axis; the last edge if None.
-        height: px, legend and axes included.
-        alt: what the picture shows, for those who cannot see it.
         on_pick: called before the script runs again with a pick; it finds it in the session state
             under `key` as `["pick"]` (`row`, `col`, `instance`, `attempt`).
+        look: what `encode` takes.
     """
-    data = encode(
-        values, rows=rows, edges=edges, refused=refused, label=label, unit=unit,
-        log=log, scale=scale, low=low, high=high, categories=categories, picked=picked, active=active, ghost=ghost,
-        x_max=x_max, height=height, alt=alt,
-    )  # fmt: skip
+    data = encode(values, **look)
     result = _component()(data=data, key=key, on_pick_change=on_pick, height="content")
     event = getattr(result, "pick", None)
     if not event:
@@ -116,7 +80,25 @@ def encode(
     height: int = 360,
     alt: str = "",
 ) -> bytes:
-    """Return what `raster` sends: head, cells, edges, active rows, ghost (arguments as there)."""
+    """Return what `raster` sends: head, cells, edges, active rows, ghost.
+
+    Args:
+        values: `(r, c)`, NaN where nothing ran; codes `0, 1, ...` if `categories` is given.
+        rows: instance shown in each row, `(r,)`; 0, 1, ... if None.
+        edges: attempt at which each column begins, and the end, `(c + 1,)`; 0, 1, ... if None.
+        refused: `(r, c)` bool, cells to hatch; None for none.
+        label, unit: what the colour means.
+        log: colour by log10 of the value.
+        scale: a name in `theme.SCALES`.
+        low, high: its ends in the value's unit, else from the data.
+        categories: `{"label", "color": {"light", "dark"}}` for each code.
+        picked: instances to mark, at most six, in the order of the theme's highlights.
+        active: rows running in each column, `(c,)`, drawn as a strip below.
+        ghost: attempts and active rows of the run compared with, a dashed line in the strip.
+        x_max: right end of the attempt axis; the last edge if None.
+        height: px, legend and axes included.
+        alt: what the picture shows, for those who cannot see it.
+    """
     cells = np.atleast_2d(np.asarray(values, dtype=np.float32))
     n_rows, cols = cells.shape
     names = np.arange(n_rows) if rows is None else np.asarray(rows)

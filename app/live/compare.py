@@ -78,7 +78,7 @@ def section(shown: Shown, other: "tuple[str, Run]", described: dict[str, Any]) -
     for column, (quantity, title) in zip(columns, FIGURES.items(), strict=True):
         if quantity not in wanted.index:
             continue
-        line = wanted.loc[quantity]
+        line: Any = wanted.loc[quantity]
         moved = bool(line["difference"])
         column.metric(
             title,

@@ -1,0 +1,95 @@
+"""The process that solves: it records what the spec says, and obeys who watches."""
+
+import json
+import os
+import time
+
+import pytest
+
+from app import worker
+from app.workers import read_json, write_json
+from inspector import open_run
+
+SPEC = {"problem": "van_der_pol", "batch": 3, "t1": 1.0, "n_eval": 2}
+
+
+def test_a_spec_is_solved_and_recorded_so_that_it_can_be_done_again(tmp_path):
+    first = worker.record(SPEC | {"seed": 3, "controller": {"name": "pid", "kp": 0.1}}, tmp_path / "one")
+    run = open_run(tmp_path / "one")
+    assert run.status == "finished"
+    assert not run.verify()
+    assert run.settings(0)["controller_settings"]["kp"] == 0.1
+    assert list(run.instances(0).columns[-1:]) == ["mu"] or "mu" in run.instances(0)
+    assert not run.states(0).empty
+    again = worker.record(run.spec, tmp_path / "two")
+    assert again.ys.equal(first.ys)
+    assert again.stats.n_steps.equal(first.stats.n_steps)
+
+
+def test_a_bad_spec_is_recorded_as_failed_with_its_reason(tmp_path):
+    with pytest.raises(Exception, match="mu"):
+        worker.record(SPEC | {"parameters": {"mu": -1e9}}, tmp_path / "bad")
+    run = open_run(tmp_path / "bad")
+    assert run.status == "failed"
+    assert "mu" in " ".join(run.events()["text"])
+
+
+def test_cancel_ends_a_solve_and_keeps_what_was_solved(tmp_path):
+    path = tmp_path / "run"
+    path.mkdir()
+    write_json(path / "control.json", {"command": "run", "attempts_per_second": 200})
+
+    class Press(worker.Control):
+        def on_steps(self, steps):
+            if steps.first >= 20:
+                write_json(path / "control.json", {"command": "cancel"})
+                self.polled = 0.0
+            super().on_steps(steps)
+
+    original, worker.Control = worker.Control, Press
+    try:
+        with pytest.raises(worker.Cancelled, match="by a viewer"):
+            worker.record(SPEC | {"t1": 50.0}, path, obey=True)
+    finally:
+        worker.Control = original
+    run = open_run(path)
+    assert run.status == "cancelled"
+    assert run.steps(0)["attempt"].max() >= 15
+    assert "cancelled by a viewer" in list(run.events()["text"])
+
+
+def test_slow_motion_takes_the_time_asked_for(tmp_path):
+    path = tmp_path / "run"
+    path.mkdir()
+    write_json(path / "control.json", {"command": "run", "attempts_per_second": 50})
+    began = time.monotonic()
+    solution = worker.record(SPEC, path, obey=True)
+    attempts = int(solution.stats.n_steps.max())
+    assert time.monotonic() - began >= 0.8 * attempts / 50
+
+
+def test_an_old_lease_stops_a_solve_unless_it_is_to_keep_running(tmp_path):
+    (tmp_path / "lease").touch()
+    old = time.time() - worker.LEASE_SECONDS - 5
+    os.utime(tmp_path / "lease", (old, old))
+    with pytest.raises(worker.Cancelled, match="no viewer"):
+        worker.Control(tmp_path, None, keep_running=False)
+    worker.Control(tmp_path, None, keep_running=True)
+    (tmp_path / "lease").touch()
+    worker.Control(tmp_path, None, keep_running=False)
+
+
+def test_states_are_kept_for_as_many_rows_as_fit():
+    assert worker.rows_of_states({"problem": "van_der_pol", "batch": 64}) == 64
+    assert worker.rows_of_states({"problem": "van_der_pol", "batch": 4096}) == worker.STATE_VALUES // 2
+    assert worker.rows_of_states({"problem": "heat_1d", "batch": 64}) >= 1
+
+
+def test_control_files_are_whole_or_not_there(tmp_path):
+    file = tmp_path / "control.json"
+    assert read_json(file) == {}
+    write_json(file, {"command": "pause"})
+    assert json.loads(file.read_text()) == {"command": "pause"}
+    file.write_text('{"command": "pau')
+    assert read_json(file) == {}
+    assert [p.name for p in tmp_path.iterdir()] == ["control.json"]
