@@ -17,12 +17,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         return arguments.do(arguments)
-    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, KeyError) as error:
-        print(f"stepscope: {error.args[0] if error.args else error}", file=sys.stderr)
-        return 1
     except BrokenPipeError:  # the reader of our output has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except KeyError as error:
+        print(f"stepscope: {error.args[0] if error.args else error}", file=sys.stderr)
+        return 1
+    except (OSError, ValueError, TypeError) as error:
+        print(f"stepscope: {error}", file=sys.stderr)
+        return 1
 
 
 def parser() -> argparse.ArgumentParser:

@@ -75,7 +75,7 @@ def run_picker() -> None:
     )
 
 
-@st.cache_resource(show_spinner=False)
+@st.cache_resource(show_spinner=False, on_release=Workers.close)
 def _workers(root: str) -> Workers:
     registry = Workers(Path(root), alive=tab_connected)
     if not session.read_only():

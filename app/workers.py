@@ -197,6 +197,8 @@ class Workers:
 
     def close(self) -> None:
         """Stop watching, and stop every process that was not told to keep running."""
+        if self.stopped.is_set():
+            return
         self.stopped.set()
         self.thread.join(timeout=2)
         with self.lock:

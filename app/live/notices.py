@@ -61,7 +61,6 @@ def notice(shown: Shown, workers: Workers) -> None:
         st.error(f"The solve was broken off: {error_text(shown)}")
     elif word == "cancelled":
         st.info(f"Cancelled: {error_text(shown)}. Everything solved until then is kept.")
-    damage(shown)
 
 
 def error_text(shown: Shown) -> str:
@@ -81,7 +80,7 @@ def error_text(shown: Shown) -> str:
 
 
 def damage(shown: Shown) -> None:
-    """Say which files of the run are damaged, and what is still shown."""
+    """Say which files of the run are damaged; what was read so far is known, so call this last."""
     found = shown.run.damage if shown.run is not None else []
     if not found:
         return

@@ -231,12 +231,19 @@ def paths(run: "Run", solve: int, rows: list[int], problem: dict[str, Any]) -> N
     """Draw where the picked rows went: phase portrait or trajectories."""
     names = list(problem.get("components") or [])
     pair = problem.get("phase")
-    title = "Where did the picked rows go?" if picks(rows) else "Where did the slowest row go?"
+    picked = bool(picks(rows))
     note = "Recorded states, one point for each accepted step."
     states = run.states(solve, rows) if rows else None
+    if (states is None or states.empty) and not picked:  # the slowest was not among those recorded
+        every_row = run.states(solve)
+        rows = [int(every_row["instance"].max())] if len(every_row) else []
+        states = every_row[every_row["instance"].isin(rows)]
+    title = (
+        "Where did the picked rows go?" if picked or not rows else f"Where did row {rows[0]} go?"
+    )
     if states is None or states.empty:
         heading(title, note)
-        some = "" if not rows or run.states(solve).empty else " of the rows picked"
+        some = " of the rows picked" if picked and not run.states(solve).empty else ""
         empty(f"This run recorded no states{some}.")
         return
     heading(title, note, states, "states")

@@ -42,7 +42,10 @@ def body() -> None:
         st.rerun()  # buttons and badge stand outside
     drawable = now.has_steps
     notices.notice(now, workers)
+    above = st.container()
     if not drawable:
+        with above:
+            notices.damage(now)
         if now.live:
             st.skeleton(height=420)
         elif now.word in ("finished", "cancelled", "failed"):
@@ -53,6 +56,8 @@ def body() -> None:
     assert now.run is not None
     ended = now.run.solves()
     failed = ended[(ended["solve"] == now.solve) & (ended["status"] > 0)]
+    with above:
+        notices.damage(now)
     notices.failed_rows(failed, list(about.get("components") or []))
     if other is not None and not now.live:
         compare.section(now, other, described)
