@@ -26,7 +26,7 @@ STYLE = """
 [data-testid="stSidebarHeader"] { height: 2.6rem; margin-bottom: 0; }
 .stMain h1 { font-size: 1.55rem; padding: 0 0 0.1rem 0; }
 .stMain h2 { font-size: 1.15rem; padding: 0.4rem 0 0.1rem 0; }
-.stMain h3 { font-size: 1rem; padding: 0.35rem 0 0 0; font-weight: 600; }
+.stMain h3 { font-size: 1rem; padding: 0; font-weight: 600; }
 [data-testid="stMetric"] { padding: 0; }
 [data-testid="stMetric"] > div { padding: 0.5rem 0.8rem 0.35rem; }
 .stMain [data-testid="stVerticalBlock"] { gap: 0.7rem; }
@@ -79,7 +79,7 @@ def run_picker() -> None:
 def _workers(root: str) -> Workers:
     registry = Workers(Path(root), alive=tab_connected)
     if not session.read_only():
-        registry.warm()
+        registry.warm_soon(2.0)
     atexit.register(registry.close)
     return registry
 

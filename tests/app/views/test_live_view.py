@@ -21,7 +21,7 @@ def no_processes(monkeypatch):
         asked.append(dict(spec))
         return "whole"
 
-    monkeypatch.setattr(Workers, "warm", lambda self: None)
+    monkeypatch.setattr(Workers, "warm_soon", lambda self, seconds: None)
     monkeypatch.setattr(Workers, "start", start)
     return asked
 
