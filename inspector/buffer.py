@@ -19,8 +19,8 @@ _TAKEN = ("t", "dt", "error_ratio", "accepted", "running")
 class Copy:
     """Tensors on their way to the host.
 
-    What is on the host already is taken as it is. From a CUDA device the copy is queued behind the work
-    under way, and only `arrays` waits for it.
+    What is on the host already is taken as it is. From a CUDA device the copy is queued behind the
+    work under way, and only `arrays` waits for it.
 
     Args:
         tensors: detached and never written to again.
@@ -49,8 +49,8 @@ class Copy:
 class StepRows:
     """The rows of one StepBlock, as a writer takes them.
 
-    On the host nothing is done before `columns` is called in the writer's thread, not even measuring
-    the statistics. From a device everything is copied at once, behind the work under way.
+    On the host nothing is done before `columns` is called in the writer's thread, not even
+    measuring the statistics. From a device everything is copied at once, behind the work under way.
 
     Args:
         steps: attempts of the whole batch.
@@ -94,7 +94,9 @@ class StepRows:
         with np.errstate(over="ignore"):  # beyond float32 is infinite
             for name, grid in grids.items():
                 flat = grid.reshape(-1)
-                columns[name] = as_dtype(flat if where is None else flat[where], _DTYPES[dtypes[name]])
+                columns[name] = as_dtype(
+                    flat if where is None else flat[where], _DTYPES[dtypes[name]]
+                )
         return columns, full
 
 
@@ -140,7 +142,7 @@ class StateRows:
 
 
 def to_numpy(tensor: Tensor) -> np.ndarray:
-    """Return a tensor as numpy, sharing its memory if it is on the host and numpy knows its type."""
+    """Return a tensor as numpy, without a copy if it is on the host and numpy has its type."""
     try:
         return tensor.numpy()
     except (TypeError, RuntimeError):  # on a device, with a gradient, or bfloat16

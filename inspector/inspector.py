@@ -47,26 +47,29 @@ class Inspector(Hook):
                 sol = solve_ivp(f, y0, t_eval, hooks=[insp])
                 insp.log(loss=loss)
 
-    Recording never changes a solve and never ends a training: errors of the disk are reported by one
-    warning, counted, and shown by the viewer. A run that exists is continued. Without `with`, the run is
-    closed by `close`, or when the inspector is no longer used, or when Python ends.
+    Recording never changes a solve and never ends a training: errors of the disk are reported by
+    one warning, counted, and shown by the viewer. A run that exists is continued. Without `with`,
+    the run is closed by `close`, or when the inspector is no longer used, or when Python ends.
 
-    A copy of an inspector, by `copy`, `deepcopy` or `pickle` (so also one in a copied or saved model, or
-    in a forked process), records nothing: two recorders of one solve would count it twice.
+    A copy of an inspector, by `copy`, `deepcopy` or `pickle` (so also one in a copied or saved
+    model, or in a forked process), records nothing: two recorders of one solve would count it
+    twice.
 
     Args:
         path: folder of the run; made if missing.
         statistics: which further columns to keep: "all", or names, or Statistic objects.
         every: record every k-th solve, the first one included.
-        instances: rows of the batch to keep: None for all, a slice, or their numbers; numbers beyond a
-            batch are left out.
-        states: whose accepted states to keep too: a number of instances, spread evenly, or their numbers.
-        flush: "auto" writes after 16 attempts, 4096 rows or a quarter of a second, whichever is first;
-            "always" writes every attempt before the solver goes on.
+        instances: rows of the batch to keep: None for all, a slice, or their numbers; numbers
+            beyond a batch are left out.
+        states: whose accepted states to keep too: a number of instances, spread evenly, or their
+            numbers.
+        flush: "auto" writes after 12 attempts, 4096 rows or a quarter of a second, whichever is
+            first; "always" writes every attempt before the solver goes on.
         note: shown in the list of runs.
         spec: what `stepscope run` takes to do the run again.
         parameters: name -> one number for each instance, shown beside it.
-        on_full: when the disk cannot keep up, "drop" leaves rows out and counts them, "block" waits.
+        on_full: when the disk cannot keep up, "drop" leaves rows out and counts them, "block"
+            waits.
 
     Raises:
         ValueError, TypeError: an argument is not allowed.
@@ -131,8 +134,8 @@ class Inspector(Hook):
     def log(self, **scalars: Any) -> None:
         """Record named numbers, such as `loss=...`: Python numbers or tensors with one element.
 
-        They belong to the current `iteration`, or to the number of this call if there is none. A tensor on
-        a device is not waited for.
+        They belong to the current `iteration`, or to the number of this call if there is none. A
+        tensor on a device is not waited for.
 
         Raises:
             TypeError: a value is no number.
@@ -168,7 +171,7 @@ class Inspector(Hook):
             self._writer.set_parameters(_plain(parameters))
 
     def flush(self) -> bool:
-        """Wait until all that was handed over is in the files; returns whether nothing was lost so far."""
+        """Wait until all is in the files; returns whether nothing was lost so far."""
         return self._writer.flush() if self._writer is not None else True
 
     def close(self, status: Status = "finished") -> None:
@@ -416,8 +419,8 @@ def _scalar(name: str, value: Any) -> float | Callable[[], float]:
     except (TypeError, ValueError):
         shape = f" of shape {tuple(value.shape)}" if isinstance(value, Tensor) else ""
         raise TypeError(
-            f"log({name}=...) got a {type(value).__name__}{shape}: must be a number, or a tensor with "
-            "one element"
+            f"log({name}=...) got a {type(value).__name__}{shape}: must be a number, or a tensor "
+            "with one element"
         ) from None
 
 

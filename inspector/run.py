@@ -42,8 +42,8 @@ def open_run(path: str | os.PathLike[str]) -> "Run":
 class Run:
     """What was recorded so far; `refresh` looks for more.
 
-    Solves are numbered in the order they began, over all processes that record into the run and over every
-    resumption: nothing a later writer adds replaces anything.
+    Solves are numbered in the order they began, over all processes that record into the run and
+    over every resumption: nothing a later writer adds replaces anything.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -74,7 +74,7 @@ class Run:
 
     @property
     def status(self) -> str:
-        """`running`, `finished`, `failed`, `cancelled`, `interrupted` (its process is gone) or `empty`."""
+        """`running`, `finished`, `failed`, `cancelled`, `interrupted` (killed) or `empty`."""
         anything = bool(self._solves) or any(records for _, records in self._scalars.values())
         return overall_status(self._writers, self.meta, anything)
 
@@ -93,7 +93,7 @@ class Run:
 
     @property
     def lost(self) -> dict[str, int]:
-        """`rows_dropped` (the disk was too slow), `rows_lost`, `lines_lost` and `errors` of the disk."""
+        """`rows_dropped` (disk too slow), `rows_lost`, `lines_lost` and `errors` of the disk."""
         names = ("rows_dropped", "rows_lost", "lines_lost", "errors")
         return {
             name: sum(writer.count(name) for writer in self._writers.values()) for name in names
@@ -139,7 +139,8 @@ class Run:
                 self._lines[name] = SolveLines(
                     self.path / "solves" / f"{name}.jsonl", f"solves/{name}.jsonl"
                 )
-        new |= any([lines.refresh() for lines in self._lines.values()])
+        for lines in self._lines.values():
+            new |= lines.refresh()
         for name in self._listed("scalars", ".jsonl"):
             if name not in self._scalars:
                 self._scalars[name] = self._tail(f"scalars/{name}.jsonl")
@@ -170,7 +171,8 @@ class Run:
         Args:
             solve: its number, None for all.
             instances: one or more rows of the batch, None for all.
-            columns: some of `solve, attempt, instance, t, dt, error_ratio, accepted` and the statistics.
+            columns: some of `solve, attempt, instance, t, dt, error_ratio, accepted` and the
+                statistics.
             attempts: half-open range `(low, high)`.
 
         Raises:
@@ -181,32 +183,33 @@ class Run:
     def states(
         self, solve: int | None = None, instances: int | Iterable[int] | None = None
     ) -> "pd.DataFrame":
-        """Return sampled trajectories: `solve, instance, t, y0, y1, ...`; empty if none were asked for."""
+        """Return sampled trajectories, `solve, instance, t, y0, y1, ...`; empty if none are kept."""
         return tables.states_frame(self, solve, instances)
 
     def solves(self) -> "pd.DataFrame":
         """Return one row for each instance of each solve.
 
-        `solve, instance, status, status_name, n_steps, n_accepted, n_rejected, n_f_evals, t0, t1, t_reached,
-        component, message`; rows of a solve that has not ended are counted from the steps so far, with
-        status -1 and `n_f_evals` missing.
+        `solve, instance, status, status_name, n_steps, n_accepted, n_rejected, n_f_evals, t0, t1,
+        t_reached, component, message`; rows of a solve that has not ended are counted from the
+        steps so far, with status -1 and `n_f_evals` missing.
         """
         return tables.solves_frame(self)
 
     def solve_table(self) -> "pd.DataFrame":
         """Return one row for each solve, from the small files alone.
 
-        `solve, batch, dim, method, controller, rtol, atol, stepping, dtype, started, seconds, n_attempts,
-        n_f_calls, n_rows_evaluated, n_failed, finished, iteration, n_steps, n_accepted, n_rejected, n_f_evals,
-        rows, error`.
+        `solve, batch, dim, method, controller, rtol, atol, stepping, dtype, started, seconds,
+        n_attempts, n_f_calls, n_rows_evaluated, n_failed, finished, iteration, n_steps, n_accepted,
+        n_rejected, n_f_evals, rows, error`.
         """
         return tables.solve_table(self)
 
     def instances(self, solve: int = 0) -> "pd.DataFrame":
-        """Return one row for each recorded instance of a solve, the one with the most attempts first.
+        """Return one row for each recorded instance of a solve, the one tried most often first.
 
-        `instance, n_steps, n_accepted, n_rejected, accept_share, dt_min, dt_median, dt_max (sizes of accepted
-        steps), max_error_ratio, t_reached, status_name, component`, and the parameters of the run.
+        `instance, n_steps, n_accepted, n_rejected, accept_share, dt_min, dt_median, dt_max (sizes
+        of accepted steps), max_error_ratio, t_reached, status_name, component`, and the parameters
+        of the run.
 
         Raises:
             KeyError: the run has no such solve.
@@ -214,10 +217,10 @@ class Run:
         return tables.instances_frame(self, solve)
 
     def scalars(self) -> "pd.DataFrame":
-        """Return what was logged: `iteration, name, value, time, session`, ordered by iteration and time.
+        """Return what was logged, `iteration, name, value, time, session`, by iteration and time.
 
-        A run that was resumed may hold an iteration twice. Both are kept, the later one behind; `session`
-        counts the writers.
+        A run that was resumed may hold an iteration twice. Both are kept, the later one behind;
+        `session` counts the writers.
         """
         return tables.scalars_frame(self)
 
@@ -384,11 +387,10 @@ class Run:
 
     def _missing_lines(self) -> list[Damage]:
         """Files and lines that others vouch for and that are not there."""
-        found = []
         named = self.meta.get("writers")
         tokens = {*self._lines, *self._scalars, *(named if isinstance(named, list) else ())}
-        for token in sorted(tokens - self._writers.keys(), key=str):
-            found.append(Damage(f"writers/{token}.json", "is missing"))
+        unknown = sorted(tokens - self._writers.keys(), key=str)
+        found = [Damage(f"writers/{token}.json", "is missing") for token in unknown]
         for token, writer in self._writers.items():
             lines = self._lines.get(token)
             began = sum(bool(solve.start) for solve in lines.solves.values()) if lines else 0
@@ -402,7 +404,7 @@ class Run:
         return found
 
     def _missing_rows(self) -> list[Damage]:
-        """Rows that a solve's last line vouches for and that are in no file; looked for once rows are read."""
+        """Rows that a solve's last line vouches for and that are in no file, once rows are read."""
         if not self._segments_read["steps"]:
             return []
         found = []

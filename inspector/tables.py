@@ -178,7 +178,7 @@ def solves_frame(run: "Run") -> "pd.DataFrame":
 
 
 def per_instance(run: "Run", solve: int) -> dict[str, np.ndarray]:
-    """Return what is known of each instance of a solve, `(B,)` each; counted if it has not ended."""
+    """Return what is known of each instance of a solve, `(B,)`; counted if it has not ended."""
     state = run.solve_state(solve)
     rows = state.rows.load() if state.rows is not None else None
     size = state.batch

@@ -48,23 +48,25 @@ class Block(Protocol):
         ...
 
     def columns(self) -> tuple[Mapping[str, np.ndarray], bool]:
-        """Return name -> `(rows,)` for all but `solve`, and whether no recorded instance is missing."""
+        """Return name -> `(rows,)` for all but `solve`, and whether no instance is missing."""
         ...
 
 
 class RunWriter:
     """One process that records into one run.
 
-    Rows and lines are handed to a thread, which writes them after `FLUSH_ATTEMPTS` attempts, `FLUSH_ROWS`
-    rows or `FLUSH_SECONDS`, whichever is first. An error of the disk is reported by one warning, counted,
-    and written down as soon as that is possible again. A run that already exists is continued: this writer
-    adds its own files and leaves the others alone.
+    Rows and lines are handed to a thread, which writes them after `FLUSH_ATTEMPTS` attempts,
+    `FLUSH_ROWS` rows or `FLUSH_SECONDS`, whichever is first. An error of the disk is reported by
+    one warning, counted,
+    and written down as soon as that is possible again. A run that already exists is continued: this
+    writer adds its own files and leaves the others alone.
 
     Args:
         path: folder of the run; made if missing.
         spec, note, versions, parameters: for `run.json` of a new run.
         flush: `"always"` writes every block before `steps` returns.
-        on_full: what happens when the disk cannot keep up: rows are dropped and counted, or the solver waits.
+        on_full: what happens when the disk cannot keep up: rows are dropped and counted, or the
+            solver waits.
         rank: of this process among those that train together.
     """
 
@@ -339,8 +341,8 @@ class RunWriter:
             return
         self._warned = True
         text = (
-            f"the recorder cannot write to {str(self.path)!r}: {self._problem}. The solve goes on; what could "
-            "not be written is counted, and writing is tried again."
+            f"the recorder cannot write to {str(self.path)!r}: {self._problem}. The solve goes on; "
+            "what could not be written is counted, and writing is tried again."
         )
         try:
             warnings.warn(text, RuntimeWarning, stacklevel=3)
@@ -493,7 +495,7 @@ class RunWriter:
         attempts: tuple[int, int],
         full: bool,
     ) -> bool:
-        """Append a batch to the open segment; after an error a new one is tried, but not at once."""
+        """Append a batch to the open segment; after an error a new one is tried, not at once."""
         if time.monotonic() < self._retry_at:
             return False
         try:
@@ -552,7 +554,7 @@ class RunWriter:
 
 
 def _joined(blocks: Sequence[Block]) -> tuple[dict[str, np.ndarray], bool]:
-    """Return the columns of consecutive blocks as one, and whether no recorded instance is missing."""
+    """Return the columns of consecutive blocks as one, and whether no instance is missing."""
     parts = [block.columns() for block in blocks]
     columns = dict(parts[0][0])
     if len(parts) > 1:

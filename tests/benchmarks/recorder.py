@@ -2,7 +2,8 @@
 
     python tests/benchmarks/recorder.py
 
-CPU time of a thread does not depend on what else the machine does, so this can be read on a busy one. It
+CPU time of a thread does not depend on what else the machine does, so this can be read on a busy
+one. It
 leaves out what the solver spends on gathering attempts and measuring statistics: see `hooks.py`.
 """
 
@@ -71,7 +72,7 @@ def make_block(info: SolveInfo, first: int, attempts: int, all_running: bool) ->
 def measure(
     folder: Path, batch: int, names: tuple[str, ...], all_running: bool, blocks: int, size: int
 ) -> tuple[float, float, float]:
-    """Return microseconds per attempt of the solver's and the writer's thread, and bytes per row."""
+    """Return us per attempt of the solver's and of the writer's thread, and bytes per row."""
     spent: list[float] = []
     begun: list[float] = []
     original = RunWriter._finish

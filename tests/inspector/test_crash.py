@@ -22,7 +22,8 @@ def told(writer):
     global total
     writer.flush()
     print(writer.counts["rows"], flush=True)
-write_synthetic_run(path, batch=32, attempts=80, solves=1000, flush=flush, on_block=told, seconds_per_block=0.001)
+write_synthetic_run(path, batch=32, attempts=80, solves=1000, flush=flush, on_block=told,
+seconds_per_block=0.001)
 """
 
 
@@ -115,7 +116,9 @@ def test_a_quarter_of_a_second_is_long_enough_to_be_written(tmp_path, feed):
     with Inspector(tmp_path / "run") as inspector:
         one.into(inspector, end=False)
         run = open_run(tmp_path / "run")
-        wait_until(lambda: run.refresh() and run.n_solves and len(run.steps()) == len(one.rows("t")), 5)
+        wait_until(
+            lambda: run.refresh() and run.n_solves and len(run.steps()) == len(one.rows("t")), 5
+        )
 
 
 def test_a_resumed_run_goes_on_and_keeps_everything(tmp_path, feed):
@@ -170,7 +173,8 @@ for entry in range(entries):
     if entry % 100 == 0:
         solve = writer.start_solve({"batch": 3, "dim": 1, "t0": 0.0, "t1": 1.0})
         writer.steps(solve, with_rows)
-        writer.end_solve(solve, {"seconds": 0.0}, {"n_steps": np.full(3, 2), "status": np.zeros(3, int)})
+        writer.end_solve(solve, {"seconds": 0.0}, {"n_steps": np.full(3, 2), "status": np.zeros(3,
+        int)})
 writer.close()
 """
 

@@ -189,7 +189,13 @@ def test_solves_with_other_columns_and_sizes_follow_each_other(tmp_path, feed):
     assert "limiter" not in run.steps(0)
     assert "limiter" in run.steps(1)
     assert run.steps()["limiter"].isna().sum() == len(run.steps(0)) + len(run.steps(2))
-    assert [column for column in run.states(1) if column[0] == "y"] == ["y0", "y1", "y2", "y3", "y4"]
+    assert [column for column in run.states(1) if column[0] == "y"] == [
+        "y0",
+        "y1",
+        "y2",
+        "y3",
+        "y4",
+    ]
     assert run.columns["limiter"]["labels"][0] == "accuracy"
     assert run.verify() == []
 
@@ -259,12 +265,17 @@ def test_numbers_are_logged_exactly_and_the_file_is_valid_json(tmp_path):
 def test_what_looks_like_a_number_can_be_logged(tmp_path, value):
     with Inspector(tmp_path / "run") as inspector:
         inspector.log(x=value)
-    assert open_run(tmp_path / "run").scalars()["value"].tolist() == [float(np.asarray(value).ravel()[0])]
+    assert open_run(tmp_path / "run").scalars()["value"].tolist() == [
+        float(np.asarray(value).ravel()[0])
+    ]
 
 
 @pytest.mark.parametrize("value", ["high", None, torch.ones(2), [1.0, 2.0], torch.tensor(1j)])
 def test_what_is_no_number_is_refused_by_name(tmp_path, value):
-    with Inspector(tmp_path / "run") as inspector, pytest.raises(TypeError, match=r"log\(x=\.\.\.\)"):
+    with (
+        Inspector(tmp_path / "run") as inspector,
+        pytest.raises(TypeError, match=r"log\(x=\.\.\.\)"),
+    ):
         inspector.log(x=value)
 
 
@@ -299,7 +310,9 @@ def test_events_keep_their_data(tmp_path):
     with Inspector(tmp_path / "run") as inspector:
         inspector.event("learning_rate", "halved", value=0.5)
     events = open_run(tmp_path / "run").events()
-    assert events[["kind", "text", "value"]].to_numpy().tolist() == [["learning_rate", "halved", 0.5]]
+    assert events[["kind", "text", "value"]].to_numpy().tolist() == [
+        ["learning_rate", "halved", 0.5]
+    ]
 
 
 def test_parameters_of_the_instances_stand_beside_them(tmp_path, feed):
@@ -361,7 +374,8 @@ def test_without_with_the_run_is_closed_when_python_ends(tmp_path):
     code = (
         "import torch; from inspector import Inspector; from solver import solve_ivp\n"
         f"insp = Inspector({str(tmp_path / 'run')!r})\n"
-        "solve_ivp(lambda t, y: -y, torch.ones(3, 1), t0=0.0, t1=1.0, hooks=[insp]); insp.log(loss=1)"
+        "solve_ivp(lambda t, y: -y, torch.ones(3, 1), t0=0.0, t1=1.0, hooks=[insp])\n"
+        "insp.log(loss=1)"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
     run = open_run(tmp_path / "run")
