@@ -91,7 +91,7 @@ def main() -> None:
     print_table(header, rows)
     print(
         f"{options.rounds} interleaved rounds. ratio: median of the rounds' ratios to no hook.\n"
-        "of the best: of the shortest rounds, less moved by a busy machine; us/attempt: their excess"
+        "of the best: of the shortest rounds, less moved by a busy machine; us/attempt: excess"
     )
 
 
