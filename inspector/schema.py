@@ -23,7 +23,7 @@ writer of its own and never touches the files of another, so there is no lock:
     `host`, `pid`, `pid_started`, `started`, `heartbeat`, `ended`, `status` and counts of what was
     stored, dropped or lost. Its modification time is a sign of life.
 `solves/<w>.jsonl`
-    One JSON object a line, told apart by `kind`. `columns`: unit, help and labels of the statistics.
+    One JSON object a line, by `kind`. `columns`: unit, help and labels of the statistics.
     `start`: number `solve`, settings, `t0` and `t1`. `rows`: what became of each instance. `end`:
     totals and seconds. An array in which every instance has the same value is written as that one
     value.

@@ -173,7 +173,7 @@ def test_rows_without_their_index_are_read_all_the_same(whole, broken):
 
 
 def test_a_lost_segment_is_missed(tmp_path, monkeypatch):
-    monkeypatch.setattr("inspector.store.writer.ROWS_PER_SEGMENT", 100)
+    monkeypatch.setattr("inspector.store.output.ROWS_PER_SEGMENT", 100)
     path = write_synthetic_run(tmp_path / "run", batch=6, solves=2, attempts=48)
     files = sorted((path / "steps").glob("*.arrows"))
     assert len(files) > 3

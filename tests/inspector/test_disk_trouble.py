@@ -59,7 +59,7 @@ def test_a_full_disk_is_reported_once_and_counted(tmp_path, limit):
 
 
 def test_writing_goes_on_when_there_is_room_again(tmp_path, feed, monkeypatch):
-    monkeypatch.setattr(writer_module, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("inspector.store.output.RETRY_SECONDS", 0.0)
     full = threading.Event()
 
     def write_all(fd, data):
