@@ -27,7 +27,7 @@ class Copy:
     """
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
-        self._event: Any = None
+        self._events: list[Any] = []
         self._tensors = dict(tensors)
         devices = {tensor.device for tensor in tensors.values() if tensor.device.type != "cpu"}
         for device in devices:
@@ -36,13 +36,14 @@ class Copy:
                 if tensor.device == device:
                     self._tensors[name] = tensor.to("cpu", non_blocking=not wait)
             if not wait:
-                self._event = torch.cuda.Event()
-                self._event.record(torch.cuda.current_stream(device))
+                event = torch.cuda.Event()
+                event.record(torch.cuda.current_stream(device))
+                self._events.append(event)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the tensors as numpy, once they have arrived."""
-        if self._event is not None:
-            self._event.synchronize()
+        for event in self._events:
+            event.synchronize()
         return {name: to_numpy(tensor) for name, tensor in self._tensors.items()}
 
 

@@ -75,6 +75,41 @@ def test_a_solve_and_its_record_agree(tmp_path):
     assert last["y2"] == sol.y_reached[3, 2].item()
 
 
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.complex64, torch.complex128, torch.bfloat16, torch.float16]
+)
+def test_states_of_any_type_are_kept(tmp_path, dtype):
+    y0 = torch.tensor([[1.0, 2.0], [3.0, 4.0]]).to(dtype)
+    with Inspector(tmp_path / "run", states=[1]) as inspector:
+        sol = solve_ivp(lambda t, y: -y, y0, t0=1.0, t1=0.5, hooks=[inspector])
+    states = open_run(tmp_path / "run").states()
+    assert states["instance"].unique().tolist() == [1]
+    assert states["t"].is_monotonic_decreasing
+    assert states["t"].iloc[[0, -1]].tolist() == [1.0, 0.5]
+    last = states.iloc[-1][[name for name in states if name.startswith("y")]].to_numpy("f8")
+    reached = sol.y_reached[1]
+    flat = torch.view_as_real(reached).flatten() if reached.is_complex() else reached
+    assert last == pytest.approx(flat.double().numpy(), rel=1e-2)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_solve_on_a_device_is_recorded_as_one_on_the_host(tmp_path):
+    runs = []
+    for device in ("cpu", "cuda"):
+        y0 = torch.linspace(0.1, 2.0, 8, device=device)[:, None]
+        with Inspector(tmp_path / device, states=2) as inspector:
+            sol = solve_ivp(lambda t, y: -y * y, y0, t0=0.0, t1=3.0, hooks=[inspector])
+            inspector.log(last=sol.ys.sum())
+        runs.append(open_run(tmp_path / device))
+    host, other = (run.steps(0) for run in runs)
+    assert host["attempt"].tolist() == other["attempt"].tolist()
+    assert other["dt"].to_numpy() == pytest.approx(host["dt"].to_numpy(), rel=1e-9)
+    assert other["limiter"].tolist() == host["limiter"].tolist()
+    assert len(runs[0].states(0)) == len(runs[1].states(0))
+    assert runs[0].scalars()["value"][0] == pytest.approx(runs[1].scalars()["value"][0])
+
+
 def test_recording_changes_no_bit_of_the_solution(tmp_path):
     y0 = torch.linspace(0.1, 3, 12, dtype=torch.float64).reshape(6, 2)
     t_eval = torch.linspace(0, 3, 7, dtype=torch.float64)
