@@ -314,7 +314,8 @@ class Workers:
 
 def new_run_id(problem: str) -> str:
     """Return a run id: problem, time of day and three letters, safe as a folder and in a link."""
-    name = "".join(c if c.isalnum() and c.isascii() else "_" for c in problem)[:32]
+    named = problem.rpartition(":")[2] or problem  # of path/to/file.py:Name the name
+    name = "".join(c if c.isalnum() and c.isascii() else "_" for c in named)[:32]
     return f"{name}-{datetime.now():%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 

@@ -37,7 +37,9 @@ def tiles(
     slowest = known["slowest"]
     table = run.solves()
     own = table[(table["solve"] == solve) & (table["instance"] == slowest)]
-    steps = f" ({count(float(own['n_steps'].iloc[0]))})" if len(own) else ""
+    most = int(own["n_steps"].iloc[0]) if len(own) else 0
+    known["attempts"] = max(known["attempts"], most)  # a solve that was broken off has no total
+    steps = f" ({count(most)})" if len(own) else ""
     wasted = known["wasted_share"]
     figures = [
         ("Attempts", count(known["attempts"]), "Steps tried so far, counted once for the batch."),

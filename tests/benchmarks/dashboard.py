@@ -44,7 +44,9 @@ def attempts(page: Any) -> int:
 
 def badge(page: Any) -> str:
     """Return the words of the badge beside the title."""
-    return page.locator(".stMain [data-testid=stBadge], .stMain .stMarkdownBadge").first.inner_text()
+    return page.locator(
+        ".stMain [data-testid=stBadge], .stMain .stMarkdownBadge"
+    ).first.inner_text()
 
 
 def press_run(page: Any) -> float:

@@ -236,3 +236,32 @@ def test_both_themes_draw_the_raster_and_all_charts(open_page, server, scheme):
 def test_a_run_that_is_not_there_is_named(open_page, server):
     page = open_page(server, "/?run=no-such-run")
     page.get_by_text("There is no run no-such-run").wait_for()
+
+
+def test_the_data_behind_a_chart_is_a_table_and_a_csv(open_page, server):
+    page = open_page(server, "/?run=example")
+    raster(page).wait_for()
+    page.locator(".st-key-data_step-sizes button").first.click()
+    page.locator("[data-testid=stDataFrame]").first.wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download CSV").first.click()
+    text = download.value.path().read_text()
+    assert text.startswith("attempt,q05")
+    assert len(text.splitlines()) > 100
+
+
+def test_a_refresh_of_a_live_page_is_small(open_page, server):
+    page = open_page(server, SLOW.replace("batch=8", "batch=256"), wait=False)
+    received: list[int] = []
+    page.on("websocket", lambda ws: ws.on("framereceived", lambda data: received.append(len(data))))
+    page.goto(f"{server.url}{SLOW.replace('batch=8', 'batch=256')}")
+    start(page)
+    page.wait_for_timeout(1500)
+    received.clear()
+    frames = int(raster(page).get_attribute("data-frames"))
+    page.wait_for_timeout(4000)
+    drawn = int(raster(page).get_attribute("data-frames")) - frames
+    assert drawn >= 2
+    assert sum(received) / drawn < 200_000
+    button(page, "cancel").click()
+    until(page, lambda: "cancelled" in state(page))
