@@ -114,25 +114,25 @@ class StateRows:
 
     Args:
         first: number of the first attempt; -1 for the initial state.
-        keep: `(n, R)` bool, whether a step was accepted.
+        taken: `(n, R)` bool, whether the step was accepted.
         t: `(n, R)` time of each state.
         y: `(n, R, D)`.
         instances: `(R,)`.
     """
 
     def __init__(
-        self, first: int, keep: Tensor, t: Tensor, y: Tensor, instances: np.ndarray
+        self, first: int, taken: Tensor, t: Tensor, y: Tensor, instances: np.ndarray
     ) -> None:
-        self.attempts = (first, first + len(keep))
-        self.rows = keep.numel()
+        self.attempts = (first, first + len(taken))
+        self.rows = taken.numel()
         flat = torch.view_as_real(y).flatten(-2) if y.is_complex() else y
-        self._copy = Copy({"keep": keep, "t": t, "y": flat})
+        self._copy = Copy({"taken": taken, "t": t, "y": flat})
         self._instances = instances
 
     def columns(self) -> tuple[dict[str, np.ndarray], bool]:
         """Return name -> `(rows,)`, `y` as `(rows, D)`; states are never taken as complete."""
         grids = self._copy.arrays()
-        attempt, position = np.nonzero(grids["keep"])
+        attempt, position = np.nonzero(grids["taken"])
         y = grids["y"][attempt, position]
         return {
             "attempt": (attempt + self.attempts[0]).astype("i4"),

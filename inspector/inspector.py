@@ -28,7 +28,8 @@ class _Solve:
     number: int
     columns: tuple[Column, ...]
     instances: np.ndarray | None
-    states: np.ndarray
+    states: np.ndarray  # (R,) instances whose states are kept
+    picked: torch.Tensor | None  # the same on the device of the solve; None if they are all
     next_attempt: int = 0
 
 
@@ -237,11 +238,12 @@ class Inspector(Hook):
         }
         states = arguments.spread(self._states, info.batch)
         number = self._writer.start_solve(settings, columns)
-        self._solves[info] = _Solve(number, columns, instances, states)
+        rows = torch.from_numpy(states).to(info.y0.device)
+        picked = None if len(states) == info.batch else rows
+        self._solves[info] = _Solve(number, columns, instances, states, picked)
         if len(states):
-            rows = torch.from_numpy(states).to(info.y0.device)
-            keep = torch.ones((1, len(states)), dtype=torch.bool, device=info.y0.device)
-            first = StateRows(-1, keep, info.t0[rows][None], info.y0[rows][None], states)
+            there = torch.ones((1, len(states)), dtype=torch.bool, device=info.y0.device)
+            first = StateRows(-1, there, info.t0[rows][None], info.y0[rows][None], states)
             self._writer.steps(number, first, "states")
 
     def on_steps(self, steps: StepBlock) -> None:
@@ -253,10 +255,10 @@ class Inspector(Hook):
         block = StepRows(steps, solve.columns, solve.instances)
         self._writer.steps(solve.number, block)
         if steps.y is not None and len(solve.states):
-            rows = torch.from_numpy(solve.states).to(steps.y.device)
-            keep = (steps.accepted & steps.running)[:, rows]
-            t = steps.t[:, rows] + steps.dt[:, rows]
-            block = StateRows(steps.first, keep, t, steps.y[:, rows], solve.states)
+            taken, t, dt, y = steps.accepted, steps.t, steps.dt, steps.y
+            if solve.picked is not None:  # the others' states need not wait for the disk
+                taken, t, dt, y = (one[:, solve.picked] for one in (taken, t, dt, y))
+            block = StateRows(steps.first, taken, t + dt, y, solve.states)
             self._writer.steps(solve.number, block, "states")
 
     def on_solve_end(self, end: SolveEnd) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from inspector import arrays
-from inspector.tables import per_instance
+from inspector.tables import per_instance, solve_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -266,18 +266,18 @@ def tiles(run: "Run", solve: int = 0) -> dict[str, Any]:
         KeyError: the run has no such solve.
     """
     values = per_instance(run, solve)
-    table = run.solve_table().iloc[solve]
+    line = solve_line(run, solve)
     status, steps = values["status"].astype("i8"), values["n_steps"].astype("i8")
     total, accepted = int(steps.sum()), int(values["n_accepted"].sum())
     live = run.is_live(solve)
-    evals, evaluated = float(np.nansum(values["n_f_evals"])), _float(table["n_rows_evaluated"])
-    seconds = _float(table["seconds"])
+    evals, evaluated = float(np.nansum(values["n_f_evals"])), _float(line["n_rows_evaluated"])
+    seconds = _float(line["seconds"])
     active = 0
     if live:
         t_end, direction = values["t1"], np.sign(values["t1"] - values["t0"])
         active = int(((t_end - values["t_reached"]) * direction > 0).sum()) if len(status) else 0
     return {
-        "attempts": int(_float(table["n_attempts"], 0.0)),
+        "attempts": int(_float(line["n_attempts"], 0.0)),
         "accept_share": accepted / total if total else float("nan"),
         "active": active,
         "evals_per_second": evaluated / seconds if seconds > 0 else float("nan"),
@@ -348,7 +348,7 @@ def compare(run_a: "Run", run_b: "Run", solve: int = 0) -> "pd.DataFrame":
 
 def _quantities(run: "Run", solve: int) -> dict[str, float]:
     values = per_instance(run, solve)
-    line = run.solve_table().iloc[solve]
+    line = solve_line(run, solve)
     steps = values["n_steps"].astype("f8")
     total = float(steps.sum())
     return {

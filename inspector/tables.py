@@ -179,7 +179,7 @@ def solve_table(run: "Run") -> "pd.DataFrame":
     import pandas as pd
 
     frame = pd.DataFrame(
-        [_solve_line(run, solve) for solve in range(run.n_solves)], columns=_SOLVE_COLUMNS
+        [solve_line(run, solve) for solve in range(run.n_solves)], columns=_SOLVE_COLUMNS
     )
     whole = (
         "batch",
@@ -196,10 +196,11 @@ def solve_table(run: "Run") -> "pd.DataFrame":
     return frame
 
 
-def _solve_line(run: "Run", solve: int) -> dict[str, Any]:
+def solve_line(run: "Run", solve: int) -> dict[str, Any]:
+    """Return the line of one solve in `Run.solve_table`; NaN where something is not known."""
     state = run.solve_state(solve)
     start, end = state.start, state.end or {}
-    totals = end.get("totals") if isinstance(end.get("totals"), dict) else {}
+    totals = end.get("totals")
     line: dict[str, Any] = {"solve": solve, "batch": state.batch, "dim": _number(start.get("dim"))}
     line |= {name: str(start.get(name, "")) for name in _TEXTS}
     line |= {name: _tolerance(start.get(name)) for name in ("rtol", "atol")}
@@ -208,7 +209,8 @@ def _solve_line(run: "Run", solve: int) -> dict[str, Any]:
         name: _number(end.get(name))
         for name in ("n_attempts", "n_f_calls", "n_rows_evaluated", "n_failed")
     }
-    line |= {name: _number(totals.get(name)) for name in COUNTS} if isinstance(totals, dict) else {}
+    known = totals if isinstance(totals, dict) else {}
+    line |= {name: _number(known.get(name)) for name in COUNTS}
     line |= {
         "finished": bool(end) and end.get("error") is None,
         "iteration": _number(start.get("iteration")),
