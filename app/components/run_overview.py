@@ -151,7 +151,7 @@ def raster_of(run: "Run", solve: int, instances: pd.DataFrame) -> int:
     row = int(held) if str(held).isdigit() and int(str(held)) in rows else None
     session.put_param("inst", None if row is None else str(row))
     with st.container(key="raster_card", gap="xsmall"):
-        value, order = picture.pickers(run)
+        value, order = picture.pickers(run, solves=False)
         heading(
             picture.question(value),
             "rows by attempts",
