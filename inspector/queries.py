@@ -270,14 +270,14 @@ def tiles(run: "Run", solve: int = 0) -> dict[str, Any]:
     status, steps = values["status"].astype("i8"), values["n_steps"].astype("i8")
     total, accepted = int(steps.sum()), int(values["n_accepted"].sum())
     live = run.is_live(solve)
-    evals, evaluated = float(np.nansum(values["n_f_evals"])), _float(line["n_rows_evaluated"])
-    seconds = _float(line["seconds"])
+    evals, evaluated = float(np.nansum(values["n_f_evals"])), float(line["n_rows_evaluated"])
+    seconds = float(line["seconds"])
     active = 0
     if live:
         t_end, direction = values["t1"], np.sign(values["t1"] - values["t0"])
         active = int(((t_end - values["t_reached"]) * direction > 0).sum()) if len(status) else 0
     return {
-        "attempts": int(_float(line["n_attempts"], 0.0)),
+        "attempts": int(np.nan_to_num(line["n_attempts"])),
         "accept_share": accepted / total if total else float("nan"),
         "active": active,
         "evals_per_second": evaluated / seconds if seconds > 0 else float("nan"),
@@ -357,12 +357,12 @@ def _quantities(run: "Run", solve: int) -> dict[str, float]:
         "refused": float(values["n_rejected"].sum()),
         "accept share": float(values["n_accepted"].sum()) / total if total else float("nan"),
         "evaluations": float(values["n_f_evals"].sum()) if len(steps) else float("nan"),
-        "evaluated rows": _float(line["n_rows_evaluated"]),
-        "attempts of the batch": _float(line["n_attempts"]),
+        "evaluated rows": float(line["n_rows_evaluated"]),
+        "attempts of the batch": float(line["n_attempts"]),
         "attempts of the slowest": float(steps.max(initial=0)),
         "attempts of the median": float(np.median(steps)) if len(steps) else float("nan"),
         "failed instances": float((values["status"] > 0).sum()),
-        "seconds": _float(line["seconds"]),
+        "seconds": float(line["seconds"]),
     }
 
 
@@ -378,10 +378,3 @@ def _cached(run: "Run", solve: int, key: tuple[Any, ...], make: Callable[[], Any
     while len(cache) > _KEPT:
         cache.popitem(last=False)
     return result
-
-
-def _float(value: Any, missing: float = float("nan")) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):  # pandas' missing whole number
-        return missing

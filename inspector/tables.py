@@ -216,9 +216,8 @@ def solve_line(run: "Run", solve: int) -> dict[str, Any]:
         "iteration": _number(start.get("iteration")),
     }
     line |= {"rows": _number(end.get("rows_recorded")), "error": str(end.get("error") or "")}
-    if not end:
+    if "n_attempts" not in end:  # not ended, or broken off
         counts = run.live_counts(solve)
-        last = run.writers.get(state.writer)
         line |= {
             "n_attempts": counts.attempts,
             "n_steps": int(counts.n_steps.sum()),
@@ -226,8 +225,9 @@ def solve_line(run: "Run", solve: int) -> dict[str, Any]:
             "n_rejected": int((counts.n_steps - counts.n_accepted).sum()),
             "rows": int(counts.n_steps.sum()),
         }
-        if last is not None and last.heartbeat > state.started:
-            line["seconds"] = last.heartbeat - state.started
+    last = run.writers.get(state.writer)
+    if not end and last is not None and last.heartbeat > state.started:
+        line["seconds"] = last.heartbeat - state.started
     return line
 
 

@@ -271,6 +271,7 @@ def test_a_solve_that_breaks_off_says_why(tmp_path):
     assert run.status == "failed"
     assert run.solve_table()["error"][0] == "ZeroDivisionError: no"
     assert not run.solve_table()["finished"][0]
+    assert run.solve_table()["n_attempts"][0] == run.steps(0)["attempt"].max() + 1
     assert run.events()["text"].tolist() == ["ZeroDivisionError: no"]
     rows = run.solves()
     assert rows["status_name"].tolist() == ["INTERRUPTED"] * 2
