@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import describe, explain, run_facts, session
+from app import describe, explain, run_facts, run_list, session
 from app.cached import ask
 from app.components.chart import code, plain
 from app.frames import floats
@@ -190,6 +190,7 @@ def _banners(run: "Run", about: dict[str, Any]) -> None:
         st.warning("While recording: " + "; ".join(parts) + ".", icon=":material/hard_drive:")
     damage = run.damage
     if damage:
+        run_list.mark_damaged(run.path)
         n = len({item.file for item in damage})
         st.warning(
             f"This run is damaged: {n} file{' holds' if n == 1 else 's hold'} something that "
