@@ -144,8 +144,9 @@ class AdaHessian(BatchedOptimizer):
                 bucket.tick(span, "step")
                 for run in span.runs:
                     self.update(batch, span, run)
-        self._clock["steps"] += 1
-        self._clock["refreshes"] += due
+        if any(batch.bucket.spans for batch in batches):  # a step without gradients is none
+            self._clock["steps"] += 1
+            self._clock["refreshes"] += due
 
     def update(self, batch: Batch, span: Span, run: Run) -> None:
         """Move one run; its diagonal has been refreshed."""

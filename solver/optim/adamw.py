@@ -86,16 +86,19 @@ class AdamW(BatchedOptimizer):
         group, bucket, grads = batch[:3]
         lr = plain(group["lr"], capturable=group["capturable"])
         b1, b2 = group["betas"]
-        m, v = "exp_avg", "exp_avg_sq"
         if not bucket.layout.flat:
-            lists.fused_adamw_(
-                run.params, _aligned(batch, run.own(batch.grads), run.params), run.state_views[m],
-                run.state_views[v], [], [span.heads["step"]] * len(run.params),
-                lr=lr, beta1=b1, beta2=b2, weight_decay=group["weight_decay"], eps=group["eps"],
-                amsgrad=False, maximize=group["maximize"],
-            )  # fmt: skip
+            own = _aligned(batch, run.own(grads), run.params)
+            try:
+                _fused(group, lr, span, run, own)
+            except (
+                RuntimeError
+            ):  # raised before the kernel starts, where gradients are negated views
+                if not any(map(Tensor.is_neg, own)):
+                    raise
+                _fused(group, lr, span, run, [g.resolve_neg() for g in own])
             torch.autograd.graph.increment_version(run.params)  # which the kernel does not
             return
+        m, v = "exp_avg", "exp_avg_sq"
         run.gather(grads)
         g, w = run.grad, run.work
         if group["maximize"]:
@@ -121,6 +124,18 @@ class AdamW(BatchedOptimizer):
             steps.append(group["lr"] / (rms + group["eps"]))
             below.append(rms < group["eps"])
         return quantiles("effective_step", steps) | share("share_eps", below)
+
+
+def _fused(
+    group: Mapping[str, Any], lr: float | Tensor, span: Span, run: Run, grads: list[Tensor]
+) -> None:
+    (b1, b2), views = group["betas"], run.state_views
+    lists.fused_adamw_(
+        run.params, grads, views["exp_avg"], views["exp_avg_sq"], [],
+        [span.heads["step"]] * len(grads), lr=lr, beta1=b1, beta2=b2,
+        weight_decay=group["weight_decay"], eps=group["eps"], amsgrad=False,
+        maximize=group["maximize"],
+    )  # fmt: skip
 
 
 def _aligned(batch: Batch, grads: list[Tensor], params: list[Tensor]) -> list[Tensor]:

@@ -150,7 +150,8 @@ class BatchedOptimizer(Optimizer, ABC):
                 sparse = [
                     i for i, g in enumerate(grads) if g is not None and g.layout != torch.strided
                 ]
-                self._check_sparse(group, index, sparse, grads)
+                if sparse:
+                    self._check_sparse(group, index, sparse, grads)
                 for i in sparse:
                     dense[i] = False
             found.append((index, group, grads, dense, sparse, contiguous))
