@@ -146,6 +146,16 @@ class Workers:
                 return "paused"
             return "running" if (job.path / "run.json").exists() else "starting"
 
+    def obeys(self, run: str) -> bool:
+        """Whether a run has a process that reads `control.json`, whoever started it."""
+        if self.state(run) not in (None, "ended"):
+            return True
+        return self.state(run) is None and (self.root / run / "control.json").exists()
+
+    def asked(self, run: str) -> str:
+        """Return the command a run was given last."""
+        return str(read_json(self.root / run / "control.json").get("command", "run"))
+
     def spec(self, run: str) -> dict[str, Any] | None:
         """Return what was asked for, also before the worker has written it."""
         with self.lock:

@@ -48,7 +48,7 @@ def bar(shown: Shown, spec: dict[str, Any], workers: Workers, described: dict[st
     Args:
         spec: what the settings on the left add up to.
     """
-    active = shown.live and shown.id is not None and workers.state(shown.id) not in (None, "ended")
+    active = shown.live and shown.id is not None and workers.obeys(shown.id)
     run_id = shown.id or ""
     before, after = filled(shown.spec, described), filled(spec, described)
     parent = run_id if comparable(before, after) and not shown.live else None

@@ -171,6 +171,22 @@ def draw(
     with right:
         paths(run, solve, picked or ([focus] if focus >= 0 else []), problem)
         limiter(run, solve, x_max)
+    footer(run, solve)
+
+
+def footer(run: "Run", solve: int) -> None:
+    """Say how much was recorded, and what was not."""
+    lost = run.lost
+    rows = sum(batch.rows for _, batches in run.places(solve) for batch in batches)
+    parts = [f"{count(rows)} attempts of rows recorded"]
+    if lost["rows_dropped"]:
+        parts.append(f"{count(lost['rows_dropped'])} dropped: the disk was too slow")
+    if lost["rows_lost"] or lost["errors"]:
+        parts.append(f"{count(lost['rows_lost'])} lost in {lost['errors']} errors of the disk")
+    parts += [f"`{run.path}`", f"schema {run.meta.get('schema', '?')}"]
+    versions = run.meta.get("versions") or {}
+    parts += [f"{name} {versions[name]}" for name in ("torch", "python") if name in versions]
+    st.caption(" · ".join(parts))
 
 
 def axis_end(attempts: int, live: bool, ghost: "pd.DataFrame | None") -> int:

@@ -82,7 +82,7 @@ def test_a_live_raster_advances_in_place_until_it_is_cancelled(open_page, server
     page = open_page(server, SLOW)
     start(page)
     raster(page).evaluate("c => { c.marked = true; }")
-    seen, frames = attempts(page), int(raster(page).get_attribute("data-frames"))
+    frames, seen = int(raster(page).get_attribute("data-frames")), attempts(page)
     until(page, lambda: attempts(page) > seen + 10)
     assert int(raster(page).get_attribute("data-frames")) > frames
     assert raster(page).evaluate("c => c.marked === true"), "the canvas was replaced"

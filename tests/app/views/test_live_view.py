@@ -200,3 +200,17 @@ def test_a_picked_row_is_kept_and_named_in_the_link(open_view):
 def test_nonsense_in_the_link_is_ignored(open_view, value):
     app = open_view("live", run="whole", inst=value, solve=value, metric=value, batch=value)
     assert len(rasters(app)) == 5
+
+
+def test_a_run_too_large_for_one_cell_each_says_what_a_cell_stands_for(open_view, tmp_path):
+    from inspector.synthetic import write_synthetic_run
+
+    write_synthetic_run(tmp_path / "large", batch=2, attempts=700)
+    app = open_view("live", tmp_path, run="large")
+    assert "a cell stands for several attempts" in words(app)
+
+
+def test_a_run_of_many_solves_offers_each(open_view):
+    app = open_view("live", run="many", solve="3")
+    assert app.number_input(key="solve").value == 3
+    assert app.number_input(key="solve").max == 4
