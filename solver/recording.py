@@ -102,7 +102,7 @@ class Recorder:
         dt_min: Tensor | float | None,
         dt_max: Tensor | float | None,
     ):
-        """Tell the hooks that a solve begins."""
+        """Size the blocks after what the hooks want."""
         self._hooks = list(hooks)
         self._info, self._controller, self._direction = info, controller, direction
         self._jumps = jumps
@@ -110,24 +110,31 @@ class Recorder:
         self._pending: list[Attempt] = []
         self._since, self._first = 0.0, 0
         self._ratio_before: Tensor | None = None
-        elements = max(info.batch * info.dim, 1)
-        wanted = min((max(int(hook.block_size), 1) for hook in self._hooks), default=1)
-        self._size = max(1, min(wanted, MAX_ELEMENTS // elements))
+        self._size = self._block_size()
         self._states = any(hook.wants_states for hook in self._hooks)
-        self._tell(lambda hook: hook.on_solve_start(info))
+
+    def begin(self) -> None:
+        """Tell the hooks that the solve begins."""
+        self._tell(lambda hook: hook.on_solve_start(self._info))
 
     def _tell(self, call: Callable[[Hook], None]) -> None:
         for hook in tuple(self._hooks):
             try:
                 call(hook)
             except Exception as error:  # a hook may raise anything, the solve goes on
-                self._hooks.remove(hook)
+                self._hooks = [other for other in self._hooks if other is not hook]
                 warnings.warn(
                     f"{type(hook).__name__} raised {type(error).__name__}: {error}; "
                     "it is switched off for the rest of this solve, which goes on",
                     RuntimeWarning,
                     stacklevel=2,
                 )
+
+    def _block_size(self) -> int:
+        """Return how many attempts the next block may have; hooks may change their mind."""
+        wanted = min((max(int(hook.block_size), 1) for hook in self._hooks), default=1)
+        elements = max(self._info.batch * self._info.dim, 1)
+        return max(1, min(wanted, MAX_ELEMENTS // elements))
 
     def add(self, attempt: Attempt) -> None:
         """Keep one attempt; hand a block over when it is full or old."""
@@ -149,6 +156,7 @@ class Recorder:
         with torch.no_grad():
             block = self._block(pending, first)
         self._tell(lambda hook: hook.on_steps(block))
+        self._size = self._block_size()
 
     def _block(self, pending: list[Attempt], first: int) -> StepBlock:
         raw = dict(zip(Attempt._fields, zip(*pending, strict=True), strict=True))
@@ -196,10 +204,11 @@ class Recorder:
         limiter = torch.where(failed, NON_FINITE, ACCURACY)
         if first == 0:
             limiter[0] = FIRST
+        rounding = 4 * torch.finfo(t.dtype).eps * t.abs()  # of a step that begins at t
         if self._dt_min is not None:
-            limiter = torch.where(dt <= self._dt_min, DT_MIN, limiter)
+            limiter = torch.where(dt - rounding <= self._dt_min, DT_MIN, limiter)
         if self._dt_max is not None:
-            limiter = torch.where(dt >= self._dt_max, DT_MAX, limiter)
+            limiter = torch.where(dt + rounding >= self._dt_max, DT_MAX, limiter)
         reach = _stack(raw["reach"])
         if not self._jumps:
             limiter = limiter.masked_fill(reach, SPAN)

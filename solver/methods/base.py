@@ -26,7 +26,7 @@ class Stepper(ABC):
         bool  # whether an accepted attempt ends with the slope the next one starts from
     )
     interpolant_evals: int  # further evaluations an output inside a step needs
-    interpolant_gives_end_slope: bool  # whether these are the slope the next attempt starts from
+    interpolant_gives_end_slope: bool  # whether one of these is the slope the next starts from
 
     @abstractmethod
     def begin(self, slope: Tensor) -> None:
@@ -56,12 +56,8 @@ class Stepper(ABC):
         """Go on from the attempt just made in the rows `moved (B,)`, stay in the others."""
 
     @abstractmethod
-    def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> bool:
-        """Evaluate the start slope of `rows (B,)` anew, behind a jump of the vector field.
-
-        Returns:
-            Whether this was an evaluation that no attempt would have made anyway.
-        """
+    def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> None:
+        """Evaluate the start slope of `rows (B,)` anew, behind a jump of the vector field."""
 
 
 @dataclass(frozen=True)

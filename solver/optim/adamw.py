@@ -8,7 +8,7 @@ from torch import Tensor
 
 from solver.optim import lists
 from solver.optim.base import Batch, BatchedOptimizer, Params
-from solver.optim.buckets import Run, Span, is_dense
+from solver.optim.buckets import Run, Span, as_real, is_dense
 from solver.optim.options import Check, plain, root
 from solver.optim.summaries import quantiles, sample, share
 
@@ -118,8 +118,8 @@ class AdamW(BatchedOptimizer):
         """
         steps, below = [], []
         for group, bucket, span in self.moved():
-            v = sample(bucket.entries["exp_avg_sq"][span.first : span.last])
-            v = torch.view_as_real(v).amax(-1) if v.is_complex() else v
+            entries = bucket.entries["exp_avg_sq"][span.first : span.last]
+            v = sample([as_real(entry) for entry in entries])
             rms = (v / (1 - group["betas"][1] ** bucket.count(span, "step"))).sqrt()
             steps.append(group["lr"] / (rms + group["eps"]))
             below.append(rms < group["eps"])

@@ -110,7 +110,10 @@ class AliG(BatchedOptimizer):
         value = loss.detach() if isinstance(loss, Tensor) else float(loss)
         if isinstance(value, Tensor) and value.numel() != 1:
             raise InvalidArgument(f"loss has {value.numel()} elements: must be a single number")
-        if isinstance(value, Tensor) and value.device.type == "cpu":
+        capturable = any(group["capturable"] for group in self.param_groups)
+        if capturable:
+            value = torch.as_tensor(value)
+        elif isinstance(value, Tensor) and value.device.type == "cpu":
             value = float(value)
         if isinstance(value, float) and value != value:
             raise InvalidArgument("loss is NaN: nothing was moved")

@@ -175,9 +175,9 @@ class MADGRAD(BatchedOptimizer):
         return k
 
     def _weights(
-        self, group: Mapping[str, Any], device: torch.device
+        self, group: Mapping[str, Any], device: torch.device, *, back: int = 0
     ) -> tuple[float | Tensor, float | Tensor]:
-        """Return gamma and lambda of the step being taken."""
+        """Return gamma and lambda of the step being taken, or of the one `back` steps ago."""
         lr = plain(group["lr"], capturable=group["capturable"])
         if isinstance(lr, Tensor):
             gamma = torch.where(lr == 0, lr, lr + group["eps"])
@@ -185,7 +185,7 @@ class MADGRAD(BatchedOptimizer):
             gamma = lr + group["eps"] if lr else 0.0
         k = self._count()
         count = k[0].to(device) if group["capturable"] else int(k)
-        return gamma, gamma * root(count + 1)
+        return gamma, gamma * root(count + 1 - back)
 
     def statistics(self) -> dict[str, Tensor]:
         """Return quantiles of the effective step `lam / (nu^(1/3) + eps)`, and how far the
@@ -196,7 +196,7 @@ class MADGRAD(BatchedOptimizer):
         steps, squares = [], []
         for group, bucket, span in self.moved():
             part = slice(span.first, span.last)
-            _, lam = self._weights(group, bucket.device)
+            _, lam = self._weights(group, bucket.device, back=1)
             nu, s = (bucket.entries[key][part] for key in ("grad_sum_sq", "s"))
             steps.append(lam / _denominator(sample(nu), group["eps"]))
             if group["momentum"]:
