@@ -214,6 +214,7 @@ def test_two_tabs_have_their_own_settings_and_see_the_same_run(open_page, server
     one, two = open_page(server, SLOW), open_page(server, "/?batch=32")
     run = start(one)
     two.goto(f"{server.url}/?batch=32&run={run}")
+    two.locator("h1").first.wait_for()
     until(two, lambda: raster(two).count() and attempts(two) > 0)
     assert "batch=32" in two.url
     button(two, "cancel").click()
