@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from solver.controllers.base import Controller
+from solver.errors import InvalidArgument
 from solver.hooks import Hook, SolveEnd, SolveInfo, StepBlock
 from solver.statistics.base import Attempts, Statistic
 from solver.statistics.limiter import ACCURACY, DT_MAX, DT_MIN, FIRST, JUMP, NON_FINITE, SPAN
@@ -60,10 +61,15 @@ class Columns(Mapping[str, Tensor]):
     work there; the recorded tensors are never written to again, so that is safe.
     """
 
-    def __init__(self, statistics: Sequence[Statistic], make: Callable[[], Attempts]):
-        """Keep what is needed to measure; `make` gathers the attempts."""
+    def __init__(
+        self, statistics: Sequence[Statistic], make: Callable[[], Attempts], broken: set[str]
+    ):
+        """Keep what is needed to measure; `make` gathers the attempts.
+
+        Names of statistics that raise are put into `broken`, and those in it are not asked again.
+        """
         self._statistics = {statistic.name: statistic for statistic in statistics}
-        self._make = make
+        self._make, self._broken = make, broken
         self._attempts: Attempts | None = None
         self._done: dict[str, Tensor] = {}
         self._lock = threading.Lock()
@@ -86,16 +92,25 @@ class Columns(Mapping[str, Tensor]):
     def _measure(self, statistic: Statistic) -> Tensor:
         if self._attempts is None:
             self._attempts = self._make()
+        like = self._attempts.error_ratio
+        if statistic.name in self._broken:
+            return torch.full_like(like, torch.nan)
         try:
-            return statistic.measure(self._attempts)
+            column = statistic.measure(self._attempts)
+            if column.shape != like.shape:
+                raise InvalidArgument(
+                    f"returned shape {tuple(column.shape)}: must be {tuple(like.shape)}"
+                )
         except Exception as error:  # a user's statistic must not end a solve
+            self._broken.add(statistic.name)
             warnings.warn(
                 f"statistic {statistic.name!r} raised {type(error).__name__}: {error}; "
-                "it is NaN here",
+                "it is NaN for the rest of this solve",
                 RuntimeWarning,
                 stacklevel=3,
             )
-            return torch.full_like(self._attempts.error_ratio, torch.nan)
+            return torch.full_like(like, torch.nan)
+        return column
 
 
 class Recorder:
@@ -120,15 +135,19 @@ class Recorder:
         self._pending: list[Attempt] = []
         self._since, self._first = 0.0, 0
         self._ratio_before: Tensor | None = None
+        self._broken: set[str] = set()
         self._size = self._block_size()
         self._states = any(hook.wants_states for hook in self._hooks)
 
     def begin(self) -> None:
         """Tell the hooks that the solve begins."""
-        self._tell(lambda hook: hook.on_solve_start(self._info))
+        waiting, self._hooks = self._hooks, []
+        for hook in waiting:  # who is told the beginning will be told the end, whatever comes
+            self._hooks.append(hook)
+            self._tell(lambda hook: hook.on_solve_start(self._info), hook)
 
-    def _tell(self, call: Callable[[Hook], None]) -> None:
-        for hook in tuple(self._hooks):
+    def _tell(self, call: Callable[[Hook], None], *only: Hook) -> None:
+        for hook in only or tuple(self._hooks):
             try:
                 call(hook)
             except Exception as error:  # a hook may raise anything, the solve goes on
@@ -174,15 +193,16 @@ class Recorder:
             _stack(part)
             for part in (raw["t"], raw["dt"], raw["error_ratio"], raw["moved"], raw["running"])
         )
+        y = _stack(raw["y"]) if self._states else None
+        self._ratio_before, ratio_before = raw["error_ratio"][-1], self._ratio_before
+        for name in ("t", "dt", "y", "error_ratio", "moved", "running"):
+            del raw[name]  # a kept block must not keep autograd's graph
         columns: Mapping[str, Tensor] = {}
         if self._info.statistics:
-            make = partial(
-                self._attempts, raw, first, self._ratio_before, t, dt, ratio, moved, running
-            )
-            columns = Columns(self._info.statistics, make)
+            make = partial(self._attempts, raw, first, ratio_before, t, dt, ratio, moved, running)
+            columns = Columns(self._info.statistics, make, self._broken)
             if ratio.device.type != "cpu":  # another thread may have another current stream
                 columns = dict(columns)
-        self._ratio_before = raw["error_ratio"][-1]
         if self._direction is not None:
             t, dt = t * self._direction, dt * self._direction
         return StepBlock(
@@ -194,7 +214,7 @@ class Recorder:
             accepted=moved,
             running=running,
             columns=columns,
-            y=_stack(raw["y"]) if self._states else None,
+            y=y,
         )
 
     def _attempts(
