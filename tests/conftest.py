@@ -24,6 +24,7 @@ def _float64_and_one_seed() -> Iterator[None]:
     torch.set_default_dtype(before)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep browser tests on one worker of xdist, so that one server and one browser do."""
     for item in items:
