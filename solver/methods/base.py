@@ -52,6 +52,19 @@ class Stepper(ABC):
         """
 
     @abstractmethod
+    def replay(
+        self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, *, polynomial: bool
+    ) -> Tensor:
+        """Take an accepted step once more, from its start alone; return the state at its end.
+
+        Without `polynomial`, whatever only that, the error or the next step needs is left out.
+        """
+
+    @abstractmethod
+    def slopes(self) -> Tensor:
+        """Return the slopes of the attempt just made, `(S, B, D)`, to keep."""
+
+    @abstractmethod
     def advance(self, moved: Tensor) -> None:
         """Go on from the attempt just made in the rows `moved (B,)`, stay in the others."""
 

@@ -96,6 +96,10 @@ class BufferStages:
             return torch.view_as_complex(out.reshape(len(out), *self.k.shape[1:], 2))
         return out.reshape(len(out), *self.k.shape[1:])
 
+    def copy(self, n: int) -> Tensor:
+        """Return the first `n` slopes, `(n, B, D)`."""
+        return self.k[:n].clone()
+
     def take_over(self, moved: Tensor, source: int) -> None:
         """Let slope `source` be the first slope in the rows `moved (B, 1)`."""
         torch.where(moved, self._rows[source], self._rows[0], out=self._rows[0])
@@ -133,6 +137,10 @@ class GraphStages:
         k = torch.stack(self._rows)
         dtype = torch.promote_types(interpolant.dtype, k.dtype)
         return torch.tensordot(interpolant.t().to(dtype), k.to(dtype), dims=1)
+
+    def copy(self, n: int) -> Tensor:
+        """Return the first `n` slopes, `(n, B, D)`."""
+        return torch.stack(self._rows[:n])
 
     def take_over(self, moved: Tensor, source: int) -> None:
         """Let slope `source` be the first slope in the rows `moved (B, 1)`."""
@@ -186,19 +194,13 @@ class ExplicitStepper(Stepper):
 
     def attempt(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Trial:
         """Try one step; the estimate of its error is not part of autograd's graph."""
-        tab, stages, field = self._tab, self._stages, self._field
+        tab, stages = self._tab, self._stages
         if self._stale:
-            stages.put(0, field(t, y))
+            stages.put(0, self._field(t, y))
             self._stale = False
         self._polynomial_made = False
         h = dt.to(self._real)[:, None]
-        times = torch.addcmul(t, self._c, dt).unbind(0)
-        y1 = y
-        for i in range(1, self._count):
-            y1 = torch.addcmul(y, h, stages.combine(tab.a[i], i))
-            stages.put(i, field(t_next if self._at_end[i] else times[i], y1))
-        if not self._fsal:
-            y1 = torch.addcmul(y, h, stages.combine(tab.b, self._count))
+        y1 = self._evaluate_stages(t, dt, h, t_next, y, self._count)
         if tab.b_error is None:
             return Trial(y1, None)
         with self._quiet():
@@ -206,6 +208,31 @@ class ExplicitStepper(Stepper):
             low = tab.b_error_low
             error_low = None if low is None else h * stages.combine(low, self._count)
         return Trial(y1, error, error_low)
+
+    def _evaluate_stages(
+        self, t: Tensor, dt: Tensor, h: Tensor, t_next: Tensor, y: Tensor, count: int
+    ) -> Tensor:
+        """Evaluate the slopes from the second up to `count`; return the state at the end."""
+        tab, stages, field = self._tab, self._stages, self._field
+        times = torch.addcmul(t, self._c, dt).unbind(0)
+        y1 = y
+        for i in range(1, self._count):
+            y1 = torch.addcmul(y, h, stages.combine(tab.a[i], i))
+            if i < count:
+                stages.put(i, field(t_next if self._at_end[i] else times[i], y1))
+        return y1 if self._fsal else torch.addcmul(y, h, stages.combine(tab.b, self._count))
+
+    def replay(
+        self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, *, polynomial: bool
+    ) -> Tensor:
+        """Take an accepted step once more, from its start alone."""
+        self._stages.put(0, self._field(t, y))
+        count = self._count if polynomial or not self._fsal else self._count - 1
+        return self._evaluate_stages(t, dt, dt.to(self._real)[:, None], t_next, y, count)
+
+    def slopes(self) -> Tensor:
+        """Return a copy of the slopes of the attempt just made, `(S, B, D)`."""
+        return self._stages.copy(self._count)
 
     def polynomial(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, y1: Tensor) -> Tensor:
         """Return the dense output of the attempt just made, after its extra stages."""

@@ -1,0 +1,318 @@
+"""Exact gradients from the accepted steps alone: solve without a graph, then go back step by step.
+
+What is differentiated are the steps that were taken, with their sizes as constants: the mesh moves
+with t0, and the last step of a row takes up a change of t1. Refused attempts leave no trace.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from solver.adjoints.base import Adjoint
+from solver.adjoints.mesh import Mesh, MeshRecord, Window
+from solver.adjoints.parameters import VectorJacobian, find_parameters
+from solver.dense import DenseRecord
+from solver.errors import InvalidArgument
+from solver.loop import Loop, Outcome, Problem
+from solver.outputs import Outputs
+from solver.recording import Recorder
+from solver.status import Status
+
+
+class Step(NamedTuple):
+    """One accepted step of every row, and the outputs read off it."""
+
+    t: Tensor  # (B,)
+    dt: Tensor  # (B,), 0 in rows that stand still
+    seen: Tensor  # (B,) time at which its end was evaluated
+    y: Tensor  # (B, D) state at its start
+    active: Tensor | None  # (B,) bool, None where all are
+    slopes: Tensor | None  # (B, S, D), if they were kept
+    rows: Tensor | None  # (n,) rows of the outputs read off this step, None without any
+    tau: Tensor | None  # (n,) their times
+    cotangent: Tensor | None  # (n, D) derivative of the loss by them
+
+
+class StepCotangents(NamedTuple):
+    """Derivatives of the loss by what a step was made from; times are None unless asked for."""
+
+    y: Tensor  # (B, D)
+    t: Tensor | None  # (B,)
+    dt: Tensor | None
+    seen: Tensor | None
+    tau: Tensor | None  # (n,)
+
+
+class StepReverser:
+    """Takes cotangents from the end of a step to its start."""
+
+    @abstractmethod
+    def reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
+        """Take `cotangent (B, D)` of the state at the end to the start."""
+
+
+@dataclass(frozen=True)
+class Replay(Adjoint):
+    """Base of the gradient modes that go back over the accepted steps."""
+
+    keeps_slopes = False  # whether the slopes of all stages are kept with the mesh
+
+    @abstractmethod
+    def reverser(
+        self, problem: Problem, product: VectorJacobian, kept: int, *, times: bool
+    ) -> StepReverser:
+        """Make what takes single steps back.
+
+        Args:
+            problem: field and method; everything detached.
+            product: vector-Jacobian products of the field, which add up the parameters' gradients.
+            kept: bytes of the mesh.
+            times: whether derivatives by times are wanted.
+        """
+
+    def integrate(
+        self,
+        problem: Problem,
+        outputs: Outputs | None,
+        dense: DenseRecord | None,
+        recorder: Recorder | None,
+        *,
+        graph: bool,
+    ) -> tuple[Outcome, Tensor | None]:
+        """Solve without a graph, keep the accepted steps, and hang them on the results."""
+        bare = _detached(problem)
+        inner = outputs.detached() if outputs is not None else None
+        mesh = MeshRecord(bare.y0, inner, slopes=self.keeps_slopes) if graph else None
+        if graph and dense is not None:
+            raise InvalidArgument(
+                f"dense is True with adjoint {self.name!r}: gradients of dense output need "
+                'adjoint="backprop", or ask for the times in t_eval'
+            )
+        dice = torch.get_rng_state() if graph else None
+        with torch.no_grad():
+            outcome = Loop(bare, inner, dense, recorder, graph=False, listener=mesh).run()
+        if dice is not None and not torch.equal(dice, torch.get_rng_state()):
+            raise InvalidArgument(
+                f"f draws random numbers, which adjoint {self.name!r} would draw anew: draw them "
+                'before the solve, call eval() on a model with dropout, or use adjoint="backprop"'
+            )
+        values, success = None, outcome.status == int(Status.SUCCESS)
+        if mesh is not None:
+            outcome, values = self._attach(problem, bare, outcome, inner, outputs, mesh)
+        if outputs is None or inner is None:
+            return outcome, None
+        return outcome, inner.finish(problem.y0, outcome.y, success, values)
+
+    def _attach(
+        self,
+        problem: Problem,
+        bare: Problem,
+        outcome: Outcome,
+        inner: Outputs | None,
+        outputs: Outputs | None,
+        record: MeshRecord,
+    ) -> tuple[Outcome, Tensor | None]:
+        """Return end states and outputs as functions of what the solve was given."""
+        mesh, steps = record.finish()
+        rows = columns = steps
+        values = problem.y0.new_zeros((0, problem.y0.shape[1]))
+        if inner is not None and inner.rows:
+            rows, columns, values = inner.inner()
+        times = problem.times
+        tau = None if outputs is None else outputs.tau
+        given = [problem.y0, times.start, times.end, *([] if tau is None else [tau])]
+        params = find_parameters(problem, given)
+        plan = _Plan(self, replace(bare, slope0=None), mesh.layout(), mesh.count, rows, columns,
+                     steps, [outcome.y, values], len(params))  # fmt: skip
+        end, values = _Reverse.apply(  # pyright: ignore[reportGeneralTypeIssues]
+            plan, problem.y0, times.start, times.end, tau, *params, *mesh.tensors()
+        )
+        return replace(outcome, y=end), values
+
+
+def _detached(problem: Problem) -> Problem:
+    times = problem.times
+    bare = times._replace(
+        t0=times.t0.detach(),
+        t1=times.t1.detach(),
+        start=times.start.detach(),
+        end=times.end.detach(),
+        outputs=None if times.outputs is None else times.outputs.detach(),
+        ts=times.ts.detach(),
+    )
+    slope = None if problem.slope0 is None else problem.slope0.detach()
+    return replace(problem, y0=problem.y0.detach(), times=bare, slope0=slope, params=())
+
+
+@dataclass(eq=False)
+class _Plan:
+    """What the backward pass needs besides saved tensors."""
+
+    mode: Replay
+    problem: Problem  # detached
+    layout: list[tuple[bool, ...]]
+    count: Tensor  # (B,)
+    rows: Tensor | None  # (n,) of outputs read off polynomials
+    columns: Tensor | None
+    steps: Tensor | None  # (n,) number of the step in its row
+    results: list[Tensor]  # handed out once, so that nothing here keeps them
+    n_params: int
+
+
+class _Reverse(torch.autograd.Function):
+    """End states and outputs of a solve that has been run; backward goes over its mesh."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        plan: _Plan,
+        y0: Tensor,
+        start: Tensor,
+        end: Tensor,
+        tau: Tensor | None,
+        *tensors: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        ctx.plan = plan
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(y0, start, tau, *tensors)
+        y_end, values = plan.results
+        plan.results = []
+        return y_end, values
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, at_end: Tensor | None, at_outputs: Tensor | None) -> tuple[Any, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        plan: _Plan = ctx.plan
+        y0, start, tau, *tensors = ctx.saved_tensors
+        if plan is None:
+            raise RuntimeError("the steps of this solve were freed by an earlier backward pass")
+        need = ctx.needs_input_grad
+        params = tensors[: plan.n_params]
+        mesh = Mesh.from_tensors(plan.layout, iter(tensors[plan.n_params :]), plan.count)
+        product = VectorJacobian.over(params, need[5 : 5 + len(params)])
+        try:
+            backward = _Backward(plan, mesh, product, y0, start, tau, times=any(need[2:5]))
+            gradients = backward.run(at_end, at_outputs)
+        finally:
+            product.close()
+        if not torch._C._autograd._get_current_graph_task_keep_graph():
+            ctx.plan = None
+        wanted = (g if n else None for g, n in zip(gradients, need[1:5], strict=True))
+        return (None, *wanted, *product.totals, *(None for _ in tensors[plan.n_params :]))
+
+
+class _Backward:
+    """One pass back over a mesh."""
+
+    def __init__(
+        self,
+        plan: _Plan,
+        mesh: Mesh,
+        product: VectorJacobian,
+        y0: Tensor,
+        start: Tensor,
+        tau: Tensor | None,
+        *,
+        times: bool,
+    ):
+        """Sort the outputs by step."""
+        self._plan, self._mesh, self._times = plan, mesh, times
+        self._y0, self._start, self._tau = y0, start, tau
+        kept = sum(each.nbytes for each in mesh.tensors())
+        self._reverser = plan.mode.reverser(plan.problem, product, kept, times=times)
+        self._order: Tensor | None = None
+        self._bounds: list[int] = []
+        if plan.steps is not None:
+            self._order = plan.steps.argsort()
+            counts = torch.bincount(plan.steps, minlength=mesh.length)
+            self._bounds = [0, *counts.cumsum(0).tolist()]
+
+    def run(
+        self, at_end: Tensor | None, at_outputs: Tensor | None
+    ) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
+        """Return derivatives of the loss by y0, start, end and output times."""
+        y = torch.zeros_like(self._y0) if at_end is None else at_end
+        t = end = tau = None
+        if self._times:
+            t, end = torch.zeros_like(self._start), torch.zeros_like(self._start)
+            tau = None if self._tau is None else torch.zeros_like(self._tau)
+        if not self._mesh.length:
+            return y, t, end, tau
+        for window, i in self._steps():
+            step, chosen = self._step(window, i, at_outputs)
+            got = self._reverser.reverse(step, y)
+            y = got.y
+            if t is None or end is None:
+                continue
+            assert got.t is not None
+            assert got.dt is not None
+            assert got.seen is not None
+            cut = None if window.cut is None else window.cut[i]
+            if cut is None:
+                t = t + got.t + got.seen
+            else:
+                assert window.last is not None
+                last = window.last[i]
+                end = end + torch.where(last, t + got.seen + got.dt, 0)
+                t = torch.where(cut, got.t - got.dt, t + got.t + got.seen)
+            if tau is not None and got.tau is not None and chosen is not None:
+                plan = self._plan
+                assert plan.rows is not None
+                assert plan.columns is not None
+                tau[plan.rows[chosen], plan.columns[chosen]] = got.tau
+        return y, t, end, tau
+
+    def _steps(self) -> Iterator[tuple[Window, int]]:
+        never = self._mesh.count == 0
+        pad = self._y0
+        if bool(never.any()):  # its field may not be finite: let it stand at a healthy row's state
+            pad = torch.where(never[:, None], pad[self._mesh.count.argmax()], pad)
+        for window in self._mesh.windows_backward(self._start, pad):
+            for i in reversed(range(len(window.t))):
+                yield window, i
+
+    def _step(
+        self, window: Window, i: int, at_outputs: Tensor | None
+    ) -> tuple[Step, Tensor | None]:
+        """Return one step, and which outputs were read off it."""
+        number, plan = window.first + i, self._plan
+        rows = tau = cotangent = chosen = None
+        if self._order is not None and at_outputs is not None:
+            low, high = self._bounds[number], self._bounds[number + 1]
+            if high > low:
+                assert plan.rows is not None
+                assert plan.columns is not None
+                assert self._tau is not None
+                chosen = self._order[low:high]
+                rows, cotangent = plan.rows[chosen], at_outputs[chosen]
+                tau = self._tau[rows, plan.columns[chosen]]
+        step = Step(
+            t=window.t[i],
+            dt=window.dt[i],
+            seen=window.seen[i],
+            y=window.y[i],
+            active=None if window.active is None else window.active[i],
+            slopes=None if window.slopes is None else window.slopes[i],
+            rows=rows,
+            tau=tau,
+            cotangent=cotangent,
+        )
+        return step, chosen
+
+
+def leaf(tensor: Tensor) -> Tensor:
+    """Return a tensor to differentiate by."""
+    return tensor.detach().requires_grad_()
+
+
+def zero_if_none(gradients: Sequence[Tensor | None], like: Sequence[Tensor]) -> list[Tensor]:
+    """Return gradients, zeros for those that autograd found to be independent."""
+    return [
+        torch.zeros_like(shape) if gradient is None else gradient
+        for gradient, shape in zip(gradients, like, strict=True)
+    ]
