@@ -9,7 +9,9 @@ from torch import Tensor
 from solver.adjoints.parameters import VectorJacobian
 from solver.adjoints.replay import Replay, Step, StepCotangents, StepReverser, leaf, zero_if_none
 from solver.dense import horner
+from solver.errors import InvalidArgument
 from solver.loop import Problem
+from solver.methods.base import ReplayingStepper
 
 
 @final
@@ -39,7 +41,13 @@ class WholeStep(StepReverser):
         """Make a stepper that keeps graphs."""
         self._field, self._product, self._times = problem.field, product, times
         dtype = problem.times.start.dtype
-        self._stepper = problem.method.stepper(problem.field, problem.y0, dtype, graph=True)
+        stepper = problem.method.stepper(problem.field, problem.y0, dtype, graph=True)
+        if not isinstance(stepper, ReplayingStepper):
+            raise InvalidArgument(
+                f'adjoint is "aca" and method {problem.method.name!r}, whose steps cannot be taken '
+                'once more: use adjoint="backprop"'
+            )
+        self._stepper = stepper
 
     def reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
         """Take `cotangent (B, D)` of the state at the end to the start."""

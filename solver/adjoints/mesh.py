@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from solver.methods.base import Stepper
+from solver.methods.base import ReplayingStepper, Stepper
 from solver.outputs import Outputs
 
 CHUNK = 32  # attempts packed together, and accepted steps read back together
@@ -78,7 +78,7 @@ class MeshRecord:
             self._output_steps.append(self.count[self._outputs.rows[-1]])
         self.count = self.count + moved
         self._pending.append((t, dt, seen, y, moved, reach & moved, last))
-        if self._keep:
+        if self._keep and isinstance(stepper, ReplayingStepper):
             self._slopes.append(stepper.slopes())
         if len(self._pending) == CHUNK:
             self._pack()

@@ -1,6 +1,7 @@
 """What an integration method is, and the working state it has during one solve."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -52,6 +53,22 @@ class Stepper(ABC):
         """
 
     @abstractmethod
+    def advance(self, moved: Tensor) -> None:
+        """Go on from the attempt just made in the rows `moved (B,)`, stay in the others."""
+
+    @abstractmethod
+    def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> bool:
+        """Evaluate the start slope of `rows (B,)` anew, behind a jump of the vector field.
+
+        Returns:
+            Whether this was an evaluation that no attempt would have made anyway.
+        """
+
+
+class ReplayingStepper(Stepper):
+    """A stepper that can take a step once more, which gradients without a graph need."""
+
+    @abstractmethod
     def replay(
         self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, *, polynomial: bool
     ) -> Tensor:
@@ -65,16 +82,12 @@ class Stepper(ABC):
         """Return the slopes of the attempt just made, `(S, B, D)`, to keep."""
 
     @abstractmethod
-    def advance(self, moved: Tensor) -> None:
-        """Go on from the attempt just made in the rows `moved (B,)`, stay in the others."""
+    def known_slopes(self) -> list[Tensor]:
+        """Return the slopes evaluated so far: none, that of the start, or those of an attempt."""
 
     @abstractmethod
-    def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> bool:
-        """Evaluate the start slope of `rows (B,)` anew, behind a jump of the vector field.
-
-        Returns:
-            Whether this was an evaluation that no attempt would have made anyway.
-        """
+    def continuing(self, slopes: Sequence[Tensor]) -> "ReplayingStepper":
+        """Return a stepper of the same solve that knows these slopes, see `known_slopes`."""
 
 
 @dataclass(frozen=True)

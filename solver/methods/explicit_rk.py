@@ -1,5 +1,7 @@
 """Explicit Runge-Kutta steps: every instance at its own time and with its own step size."""
 
+import copy
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from solver.methods.base import Method, Stepper, Trial
+from solver.methods.base import Method, ReplayingStepper, Trial
 from solver.methods.tableau import ButcherTableau
 from solver.problem import Field, real_dtype
 
@@ -100,6 +102,17 @@ class BufferStages:
         """Return the first `n` slopes, `(n, B, D)`."""
         return self.k[:n].clone()
 
+    def first(self, n: int) -> list[Tensor]:
+        """Return the first `n` slopes, overwritten by the next attempt."""
+        return list(self._rows[:n])
+
+    def holding(self, slopes: Sequence[Tensor]) -> "BufferStages":
+        """Return a buffer of the same size that begins with these slopes."""
+        other = BufferStages(len(self._rows), self._sum)
+        for i, slope in enumerate(slopes):
+            other.put(i, slope)
+        return other
+
     def take_over(self, moved: Tensor, source: int) -> None:
         """Let slope `source` be the first slope in the rows `moved (B, 1)`."""
         torch.where(moved, self._rows[source], self._rows[0], out=self._rows[0])
@@ -142,12 +155,22 @@ class GraphStages:
         """Return the first `n` slopes, `(n, B, D)`."""
         return torch.stack(self._rows[:n])
 
+    def first(self, n: int) -> list[Tensor]:
+        """Return the first `n` slopes."""
+        return self._rows[:n]
+
+    def holding(self, slopes: Sequence[Tensor]) -> "GraphStages":
+        """Return a buffer of the same size that begins with these slopes."""
+        other = copy.copy(self)
+        other._rows = [*slopes, *self._rows[len(slopes) :]]
+        return other
+
     def take_over(self, moved: Tensor, source: int) -> None:
         """Let slope `source` be the first slope in the rows `moved (B, 1)`."""
         self._rows[0] = torch.where(moved, self._rows[source], self._rows[0])
 
 
-class ExplicitStepper(Stepper):
+class ExplicitStepper(ReplayingStepper):
     """Takes explicit Runge-Kutta steps; Hairer, Norsett & Wanner I (2nd ed.), eq. II.1.8."""
 
     def __init__(
@@ -178,6 +201,7 @@ class ExplicitStepper(Stepper):
         hermite = extra == 1 and self._extra_at_end[0] and tuple(exact.extra_a[0]) == exact.b
         self._end_slope = self._count - 1 if tableau.fsal else self._count if hermite else None
         self._fsal, self._polynomial_made, self._stale = tableau.fsal, False, False
+        self._known = 1  # slopes evaluated so far
         self.evals_per_attempt = self._count - 1
         self.keeps_end_slope = tableau.fsal
         self.interpolant_evals = extra
@@ -186,6 +210,7 @@ class ExplicitStepper(Stepper):
     def begin(self, slope: Tensor) -> None:
         """Start from `slope (B, D)`."""
         self._stages.put(0, slope)
+        self._known = 1
 
     @property
     def start_slope(self) -> Tensor:
@@ -198,7 +223,7 @@ class ExplicitStepper(Stepper):
         if self._stale:
             stages.put(0, self._field(t, y))
             self._stale = False
-        self._polynomial_made = False
+        self._polynomial_made, self._known = False, self._count
         h = dt.to(self._real)[:, None]
         y1 = self._evaluate_stages(t, dt, h, t_next, y, self._count)
         if tab.b_error is None:
@@ -230,6 +255,18 @@ class ExplicitStepper(Stepper):
         count = self._count if polynomial or not self._fsal else self._count - 1
         return self._evaluate_stages(t, dt, dt.to(self._real)[:, None], t_next, y, count)
 
+    def known_slopes(self) -> list[Tensor]:
+        """Return the slopes evaluated so far."""
+        return [] if self._stale else self._stages.first(self._known)
+
+    def continuing(self, slopes: Sequence[Tensor]) -> "ExplicitStepper":
+        """Return a stepper of the same solve that knows these slopes."""
+        other = copy.copy(self)
+        other._stages = self._stages.holding(slopes)
+        other._stale, other._known = not slopes, len(slopes)
+        other._polynomial_made = len(slopes) > self._count
+        return other
+
     def slopes(self) -> Tensor:
         """Return a copy of the slopes of the attempt just made, `(S, B, D)`."""
         return self._stages.copy(self._count)
@@ -243,11 +280,12 @@ class ExplicitStepper(Stepper):
                 at = self._count + e
                 state = torch.addcmul(y, h, stages.combine(row, at))
                 stages.put(at, self._field(t_next if self._extra_at_end[e] else times[e], state))
-        self._polynomial_made = True
+        self._polynomial_made, self._known = True, self._count + len(tab.extra_a)
         return stages.polynomial(self._interpolant) * h
 
     def advance(self, moved: Tensor) -> None:
         """Go on from the attempt just made in the rows `moved (B,)`."""
+        self._known = 1
         if self._end_slope is not None and (self._fsal or self._polynomial_made):
             self._stages.take_over(moved[:, None], self._end_slope)
         else:
