@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from solver.controllers.base import Controller
-from solver.hooks import Hook, SolveEnd, SolveInfo, StepBlock
+from solver.hooks import BackwardInfo, Hook, SolveEnd, SolveInfo, StepBlock
 from solver.statistics.base import Attempts, Statistic
 from solver.statistics.limiter import ACCURACY, DT_MAX, DT_MIN, FIRST, JUMP, NON_FINITE, SPAN
 
@@ -227,6 +227,15 @@ class Recorder:
     def broken_off(self, error: BaseException, seconds: float) -> None:
         """Hand over what is pending and tell the hooks what broke the solve off."""
         self._finish(SolveEnd(self._info, None, seconds, f"{type(error).__name__}: {error}"))
+
+    @property
+    def info(self) -> SolveInfo:
+        """What the hooks were told at the start."""
+        return self._info
+
+    def backward(self, info: BackwardInfo) -> None:
+        """Tell the hooks about a backward pass."""
+        self._tell(lambda hook: hook.on_backward(info))
 
     def _finish(self, end: SolveEnd) -> None:
         self.flush()

@@ -49,6 +49,11 @@ class WholeStep(StepReverser):
             )
         self._stepper = stepper
 
+    @property
+    def graphs_at_once(self) -> int:
+        """How many evaluations have their graph at the same time."""
+        return self._stepper.evals_per_attempt + (not self._stepper.keeps_end_slope)
+
     def reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
         """Take `cotangent (B, D)` of the state at the end to the start."""
         with_outputs = step.rows is not None

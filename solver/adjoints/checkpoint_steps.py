@@ -90,7 +90,8 @@ class _CheckpointedStepper(Stepper):
 
     def __init__(self, inner: ReplayingStepper):
         """Take over what the method's own stepper says of itself."""
-        self._inner = inner
+        # Checkpoints hold on to what they run: never to a stepper that holds slopes of the graph.
+        self._blank, self._inner = inner, inner
         self.evals_per_attempt = inner.evals_per_attempt
         self.keeps_end_slope = inner.keeps_end_slope
         self.interpolant_evals = inner.interpolant_evals
@@ -98,7 +99,7 @@ class _CheckpointedStepper(Stepper):
 
     def begin(self, slope: Tensor) -> None:
         """Start from `slope (B, D)`."""
-        self._inner.begin(slope)
+        self._inner = self._blank.continuing([slope])
 
     @property
     def start_slope(self) -> Tensor:
@@ -107,28 +108,31 @@ class _CheckpointedStepper(Stepper):
 
     def attempt(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Trial:
         """Try one step inside a checkpoint."""
-        first = self._inner.known_slopes()[:1]
+        blank, first = self._blank, self._inner.known_slopes()[:1]
 
         def run(t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, *known: Tensor) -> tuple:
-            stepper = self._inner.continuing(known)
+            stepper = blank.continuing(known)
             trial = stepper.attempt(t, dt, t_next, y)
             return (*trial, *stepper.known_slopes())
 
         y1, error, low, *slopes = checkpoint(run, t, dt, t_next, y, *first, use_reentrant=False)
-        self._inner = self._inner.continuing(slopes)
+        self._inner = blank.continuing(slopes)
         return Trial(y1, error, low)
 
     def polynomial(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, y1: Tensor) -> Tensor:
         """Return the dense output of the attempt just made, its extra stages in a checkpoint."""
 
-        def run(t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, *known: Tensor) -> tuple:
-            stepper = self._inner.continuing(known)
+        blank, known = self._blank, self._inner.known_slopes()
+
+        def run(
+            t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, y1: Tensor, *known: Tensor
+        ) -> tuple:
+            stepper = blank.continuing(known)
             polynomial = stepper.polynomial(t, dt, t_next, y, y1)
             return polynomial, *stepper.known_slopes()
 
-        known = self._inner.known_slopes()
-        polynomial, *slopes = checkpoint(run, t, dt, t_next, y, *known, use_reentrant=False)
-        self._inner = self._inner.continuing(slopes)
+        polynomial, *slopes = checkpoint(run, t, dt, t_next, y, y1, *known, use_reentrant=False)
+        self._inner = blank.continuing(slopes)
         return polynomial
 
     def advance(self, moved: Tensor) -> None:

@@ -41,8 +41,11 @@ def _reached(starts: Iterable[Edge], stops: set[Edge]) -> tuple[list[Tensor], se
     return leaves, met
 
 
-def find_parameters(problem: Problem, inputs: Sequence[Tensor]) -> list[Tensor]:
+def find_parameters(problem: Problem, inputs: Sequence[Tensor]) -> tuple[list[Tensor], bool]:
     """Return the tensors that gradients are wanted for besides `inputs`, each once.
+
+    And whether some were found only behind others, so that graphs older than the solve are gone
+    through.
 
     Those given as `params`, those seen from `f` and `args`, and those that autograd's graph of the
     first slope leads to. A tensor with a history of its own counts if it is given or if the first
@@ -67,15 +70,16 @@ def find_parameters(problem: Problem, inputs: Sequence[Tensor]) -> list[Tensor]:
             with_history.setdefault(edge, tensor)
     slope = problem.slope0
     if slope is None or not slope.requires_grad:
-        return found
+        return found, False
     stops = _edges([*inputs, *given]) | with_history.keys()
     start = _edge(slope)
     leaves, met = _reached([] if start is None else [start], stops)
     found += [tensor for edge, tensor in with_history.items() if edge in met]
-    return found + [leaf for leaf in leaves if id(leaf) not in known]
+    hidden = [leaf for leaf in leaves if id(leaf) not in known]
+    return found + hidden, bool(hidden)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class VectorJacobian:
     """Products with the Jacobian of whatever was made from `params`; adds up gradients of these.
 
@@ -88,16 +92,21 @@ class VectorJacobian:
     _direct: list[int]  # of `params`, those that autograd.grad is asked for
     _shadowed: dict[int, list[Tensor]]  # those caught on the way, as others lie behind them
     _handles: list[Any]
+    _retain: bool  # whether products go through graphs that are older than the solve
+    count: int = 0  # products made
 
     @staticmethod
-    def over(params: Sequence[Tensor], wanted: Sequence[bool]) -> "VectorJacobian":
-        """Start with gradients of zero."""
+    def over(
+        params: Sequence[Tensor], wanted: Sequence[bool], *, retain: bool = False
+    ) -> "VectorJacobian":
+        """Start with gradients of zero; `retain` graphs that products go through."""
         shadowed = _shadowed(params, wanted)
         caught: dict[int, list[Tensor]] = {i: [] for i in shadowed}
         direct = [i for i, want in enumerate(wanted) if want and i not in shadowed]
         handles = [params[i].register_hook(_catch(caught[i])) for i in shadowed]
         totals = [torch.zeros_like(p) if w else None for p, w in zip(params, wanted, strict=True)]
-        return VectorJacobian(params, wanted, totals, direct, caught, handles)
+        retain = retain or bool(shadowed)
+        return VectorJacobian(params, wanted, totals, direct, caught, handles, retain)
 
     def close(self) -> None:
         """Take the hooks off the parameters."""
@@ -117,9 +126,14 @@ class VectorJacobian:
         pairs = [(r, c) for r, c in zip(results, cotangents, strict=True) if r.requires_grad]
         if not pairs:
             return [None] * len(inputs)
+        self.count += 1
         asked = [*inputs, *(self.params[i] for i in self._direct)]
         gradients = torch.autograd.grad(
-            [r for r, _ in pairs], asked, [c for _, c in pairs], allow_unused=True
+            [r for r, _ in pairs],
+            asked,
+            [c for _, c in pairs],
+            retain_graph=self._retain,
+            allow_unused=True,
         )
         count = len(inputs)
         new = [

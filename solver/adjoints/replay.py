@@ -4,20 +4,22 @@ What is differentiated are the steps that were taken, with their sizes as consta
 with t0, and the last step of a row takes up a change of t1. Refused attempts leave no trace.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from solver.adjoints.base import Adjoint
+from solver.adjoints.measure import Stopwatch, graph_bytes
 from solver.adjoints.mesh import Mesh, MeshRecord, Window
 from solver.adjoints.parameters import VectorJacobian, find_parameters
 from solver.dense import DenseRecord
 from solver.errors import InvalidArgument
+from solver.hooks import BackwardInfo
 from solver.loop import Loop, Outcome, Problem
 from solver.outputs import Outputs
 from solver.recording import Recorder
@@ -48,12 +50,22 @@ class StepCotangents(NamedTuple):
     tau: Tensor | None  # (n,)
 
 
-class StepReverser:
+class StepReverser(ABC):
     """Takes cotangents from the end of a step to its start."""
+
+    curious = False  # whether it wants to `learn` even if nobody watches
+
+    @property
+    @abstractmethod
+    def graphs_at_once(self) -> int:
+        """How many evaluations of the vector field have their graph at the same time."""
 
     @abstractmethod
     def reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
         """Take `cotangent (B, D)` of the state at the end to the start."""
+
+    def learn(self, graph_bytes: int) -> None:
+        """Take up what the graphs of the first step reversed kept at most."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +115,7 @@ class Replay(Adjoint):
             )
         values, success = None, outcome.status == int(Status.SUCCESS)
         if mesh is not None:
-            outcome, values = self._attach(problem, bare, outcome, inner, outputs, mesh)
+            outcome, values = self._attach(problem, bare, outcome, inner, outputs, mesh, recorder)
         if outputs is None or inner is None:
             return outcome, None
         return outcome, inner.finish(problem.y0, outcome.y, success, values)
@@ -116,6 +128,7 @@ class Replay(Adjoint):
         inner: Outputs | None,
         outputs: Outputs | None,
         record: MeshRecord,
+        recorder: Recorder | None,
     ) -> tuple[Outcome, Tensor | None]:
         """Return end states and outputs as functions of what the solve was given."""
         mesh, steps = record.finish()
@@ -126,9 +139,9 @@ class Replay(Adjoint):
         times = problem.times
         tau = None if outputs is None else outputs.tau
         given = [problem.y0, times.start, times.end, *([] if tau is None else [tau])]
-        params = find_parameters(problem, given)
+        params, hidden = find_parameters(problem, given)
         plan = _Plan(self, replace(bare, slope0=None), mesh.layout(), mesh.count, rows, columns,
-                     steps, [outcome.y, values], len(params))  # fmt: skip
+                     steps, [outcome.y, values], len(params), hidden, recorder)  # fmt: skip
         end, values = _Reverse.apply(  # pyright: ignore[reportGeneralTypeIssues]
             plan, problem.y0, times.start, times.end, tau, *params, *mesh.tensors()
         )
@@ -162,6 +175,8 @@ class _Plan:
     steps: Tensor | None  # (n,) number of the step in its row
     results: list[Tensor]  # handed out once, so that nothing here keeps them
     n_params: int
+    hidden: bool  # whether some parameters were found behind others
+    recorder: Recorder | None
 
 
 class _Reverse(torch.autograd.Function):
@@ -185,25 +200,63 @@ class _Reverse(torch.autograd.Function):
         return y_end, values
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, at_end: Tensor | None, at_outputs: Tensor | None) -> tuple[Any, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         plan: _Plan = ctx.plan
         y0, start, tau, *tensors = ctx.saved_tensors
         if plan is None:
             raise RuntimeError("the steps of this solve were freed by an earlier backward pass")
-        need = ctx.needs_input_grad
+        with torch.no_grad():
+            gradients = _Reverse.gradients(plan, ctx.needs_input_grad, y0, start, tau, tensors,
+                                           at_end, at_outputs)  # fmt: skip
+        if not torch._C._autograd._get_current_graph_task_keep_graph():
+            ctx.plan = None
+        if torch.is_grad_enabled():  # a graph of this pass is asked for
+            made_of = (at_end, at_outputs, y0, start, tau, *tensors[: plan.n_params])
+            gradients = tuple(None if g is None else _OnlyOnce.apply(g, *made_of) for g in gradients)
+        return (None, *gradients, *(None for _ in tensors[plan.n_params :]))
+
+    @staticmethod
+    def gradients(
+        plan: _Plan,
+        need: Sequence[bool],
+        y0: Tensor,
+        start: Tensor,
+        tau: Tensor | None,
+        tensors: Sequence[Tensor],
+        at_end: Tensor | None,
+        at_outputs: Tensor | None,
+    ) -> tuple[Tensor | None, ...]:
+        """Return derivatives of the loss by y0, start, end, output times and parameters."""
         params = tensors[: plan.n_params]
         mesh = Mesh.from_tensors(plan.layout, iter(tensors[plan.n_params :]), plan.count)
-        product = VectorJacobian.over(params, need[5 : 5 + len(params)])
+        watch = None if plan.recorder is None else Stopwatch(y0.device)
+        calls = plan.problem.field.calls
+        wanted = need[5 : 5 + len(params)]
+        product = VectorJacobian.over(params, wanted, retain=plan.hidden)
         try:
             backward = _Backward(plan, mesh, product, y0, start, tau, times=any(need[2:5]))
             gradients = backward.run(at_end, at_outputs)
+            if plan.recorder is not None and watch is not None:
+                backward.tell(plan.recorder, calls, watch)
         finally:
             product.close()
-        if not torch._C._autograd._get_current_graph_task_keep_graph():
-            ctx.plan = None
-        wanted = (g if n else None for g, n in zip(gradients, need[1:5], strict=True))
-        return (None, *wanted, *product.totals, *(None for _ in tensors[plan.n_params :]))
+        by_states = (g if n else None for g, n in zip(gradients, need[1:5], strict=True))
+        return (*by_states, *product.totals)
+
+
+class _OnlyOnce(torch.autograd.Function):
+    """A gradient that must not be differentiated again, as it is a constant to autograd."""
+
+    @staticmethod
+    def forward(ctx: Any, gradient: Tensor, *made_of: Tensor | None) -> Tensor:
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+        raise RuntimeError(
+            "this adjoint cannot be differentiated twice: use adjoint=\"backprop\" or "
+            "\"checkpoint_steps\" for second derivatives"
+        )
 
 
 class _Backward:
@@ -223,8 +276,10 @@ class _Backward:
         """Sort the outputs by step."""
         self._plan, self._mesh, self._times = plan, mesh, times
         self._y0, self._start, self._tau = y0, start, tau
-        kept = sum(each.nbytes for each in mesh.tensors())
-        self._reverser = plan.mode.reverser(plan.problem, product, kept, times=times)
+        self._product = product
+        self._kept = sum(each.nbytes for each in mesh.tensors())
+        self._reverser = plan.mode.reverser(plan.problem, product, self._kept, times=times)
+        self._peak: int | None = None  # bytes of graphs in the first step reversed
         self._order: Tensor | None = None
         self._bounds: list[int] = []
         if plan.steps is not None:
@@ -245,7 +300,7 @@ class _Backward:
             return y, t, end, tau
         for window, i in self._steps():
             step, chosen = self._step(window, i, at_outputs)
-            got = self._reverser.reverse(step, y)
+            got = self._reverse(step, y)
             y = got.y
             if t is None or end is None:
                 continue
@@ -266,6 +321,45 @@ class _Backward:
                 assert plan.columns is not None
                 tau[plan.rows[chosen], plan.columns[chosen]] = got.tau
         return y, t, end, tau
+
+    def _reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
+        """Take one step back; watch the first one if someone wants to know its memory."""
+        reverser, first = self._reverser, self._product.count == 0
+        if not first or not (reverser.curious or self._plan.recorder):
+            return reverser.reverse(step, cotangent)
+        call = partial(reverser.reverse, step, cotangent)
+        got, self._peak = graph_bytes(call, self._product.params)
+        if self._peak is not None:
+            reverser.learn(self._peak)
+        return got
+
+    def tell(self, recorder: Recorder, calls: int, watch: Stopwatch) -> None:
+        """Hand a record of this pass to the hooks; `calls` of the field were made before it."""
+        seconds, allocated = watch.stop()
+        field, start, y0 = self._plan.problem.field, self._start, self._y0
+        n_f_calls = field.calls - calls
+        with torch.enable_grad():
+            _, single = graph_bytes(lambda: field(start, leaf(y0)), self._product.params)
+        sums = sum(total.nbytes for total in self._product.totals if total is not None)
+        row_steps = int(self._mesh.count.sum())
+        predicted = None
+        if single is not None:
+            kept = row_steps * (y0[:1].nbytes + 2 * start[:1].nbytes)
+            predicted = kept + self._reverser.graphs_at_once * single + 2 * sums
+        recorder.backward(
+            BackwardInfo(
+                solve=recorder.info,
+                n_steps=self._mesh.length,
+                n_f_calls=n_f_calls,
+                n_vjps=self._product.count,
+                checkpoint_bytes=self._kept,
+                graph_bytes=self._peak,
+                gradient_bytes=2 * sums,
+                predicted_bytes=predicted,
+                allocated_bytes=allocated,
+                seconds=seconds,
+            )
+        )
 
     def _steps(self) -> Iterator[tuple[Window, int]]:
         never = self._mesh.count == 0
@@ -295,7 +389,7 @@ class _Backward:
             t=window.t[i],
             dt=window.dt[i],
             seen=window.seen[i],
-            y=window.y[i],
+            y=window.y[i].clone(),  # a graph that keeps it must not keep the window
             active=None if window.active is None else window.active[i],
             slopes=None if window.slopes is None else window.slopes[i],
             rows=rows,

@@ -72,6 +72,7 @@ class StageByStage(StepReverser):
         product: vector-Jacobian products.
         graphs: keep the graphs of all stages of a step, which saves evaluating them twice.
         times: whether derivatives by times are wanted.
+        budget: bytes; if the graphs of all stages turn out to fit, they are kept from then on.
     """
 
     def __init__(
@@ -82,10 +83,12 @@ class StageByStage(StepReverser):
         *,
         graphs: bool,
         times: bool,
+        budget: float | None = None,
     ):
         """Make the coefficients' tensors and room for slopes and cotangents."""
         like, self._field, self._product = problem.y0, problem.field, product
-        self.graphs, self._times, self._number = graphs, times, 0
+        self._graphs, self._times, self._number = graphs, times, 0
+        self._budget, self.curious = budget, budget is not None
         self._real, time_dtype = real_dtype(like.dtype), problem.times.start.dtype
         tab = tableau.coefficients(self._real, like.device)
         in_time = tableau.coefficients(time_dtype, like.device)
@@ -112,6 +115,16 @@ class StageByStage(StepReverser):
             for used in {self._plain, self._count}
         }
         self._ones = torch.ones(self._count + 1, dtype=self._real, device=like.device)
+
+    @property
+    def graphs_at_once(self) -> int:
+        """How many evaluations have their graph at the same time."""
+        return self._plain if self._graphs else 1
+
+    def learn(self, graph_bytes: int) -> None:
+        """Keep the graphs of all stages if they fit."""
+        if self._budget is not None:
+            self._graphs = self._plain * graph_bytes <= self._budget
 
     def reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
         """Take `cotangent (B, D)` of the state at the end to the start."""
@@ -161,7 +174,7 @@ class StageByStage(StepReverser):
         for i in range(used):
             if i:
                 states.append(torch.addcmul(step.y, h, slopes.combine(self._a[i], i)))
-            if self.graphs:
+            if self._graphs:
                 evaluated.append(self._evaluate(step, i, states[i]))
                 slopes.put(i, evaluated[-1][1].detach())
             elif known <= i < used - 1:

@@ -68,5 +68,10 @@ class Symplectic(Replay):
                 'Runge-Kutta method; adjoint="aca" is exact for every method'
             )
         return StageByStage(
-            method.tableau, problem, product, graphs=self.keep == "graphs", times=times
+            method.tableau,
+            problem,
+            product,
+            graphs=self.keep == "graphs",
+            times=times,
+            budget=self.budget * 2**20 - kept if self.keep == "auto" else None,
         )
