@@ -1,5 +1,6 @@
 """Gathers attempts and hands them to hooks, block by block; made only when there is a hook."""
 
+import dataclasses
 import threading
 import time
 import warnings
@@ -232,6 +233,17 @@ class Recorder:
     def info(self) -> SolveInfo:
         """What the hooks were told at the start."""
         return self._info
+
+    def beside(
+        self,
+        controller: Controller[Any],
+        direction: Tensor | None,
+        end: Tensor,
+        changes: Mapping[str, Any],
+    ) -> "Recorder":
+        """Tell the same hooks that another solve begins, which differs from this by `changes`."""
+        info = dataclasses.replace(self._info, **changes)
+        return Recorder(self._hooks, info, controller, direction, end, False, None, None)
 
     def backward(self, info: BackwardInfo) -> None:
         """Tell the hooks about a backward pass."""

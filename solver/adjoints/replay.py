@@ -97,7 +97,7 @@ class Replay(Adjoint):
         graph: bool,
     ) -> tuple[Outcome, Tensor | None]:
         """Solve without a graph, keep the accepted steps, and hang them on the results."""
-        bare = _detached(problem)
+        bare = detached(problem)
         inner = outputs.detached() if outputs is not None else None
         mesh = MeshRecord(bare.y0, inner, slopes=self.keeps_slopes) if graph else None
         if graph and dense is not None:
@@ -148,7 +148,8 @@ class Replay(Adjoint):
         return replace(outcome, y=end), values
 
 
-def _detached(problem: Problem) -> Problem:
+def detached(problem: Problem) -> Problem:
+    """Return the problem out of autograd's graph."""
     times = problem.times
     bare = times._replace(
         t0=times.t0.detach(),
@@ -212,7 +213,7 @@ class _Reverse(torch.autograd.Function):
             ctx.plan = None
         if torch.is_grad_enabled():  # a graph of this pass is asked for
             made_of = (at_end, at_outputs, y0, start, tau, *tensors[: plan.n_params])
-            gradients = tuple(None if g is None else _OnlyOnce.apply(g, *made_of) for g in gradients)
+            gradients = tuple(None if g is None else OnlyOnce.apply(g, *made_of) for g in gradients)
         return (None, *gradients, *(None for _ in tensors[plan.n_params :]))
 
     @staticmethod
@@ -244,7 +245,7 @@ class _Reverse(torch.autograd.Function):
         return (*by_states, *product.totals)
 
 
-class _OnlyOnce(torch.autograd.Function):
+class OnlyOnce(torch.autograd.Function):
     """A gradient that must not be differentiated again, as it is a constant to autograd."""
 
     @staticmethod
