@@ -1,6 +1,6 @@
 """The differential equation of the continuous adjoint: states and cotangents, backward in time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, final
 
 import torch
@@ -10,6 +10,8 @@ from solver.adjoints.parameters import VectorJacobian
 from solver.adjoints.replay import leaf
 from solver.dense import horner
 from solver.problem import Field
+
+CHECK_EVERY = 4  # evaluations between looks for tensors that no gradient is returned for
 
 
 @final
@@ -42,7 +44,8 @@ class AugmentedField:
         self._field, self._shape, self._dtype = field, like.shape, like.dtype
         self._state = VectorJacobian.over(params.params, [False] * len(params.params))
         self._params, self._joint, self._states = params, joint, states
-        self._wanted = [p for p, w in zip(params.params, params.wanted, strict=True) if w]
+        wanted = zip(params.params, params.wanted, strict=True)
+        self._wanted = {i: p for i, (p, want) in enumerate(wanted) if want}
         self._integrals = integrals and bool(self._wanted)
         self.anchor, self.scale = torch.zeros(()), torch.ones(())
         self.calls = 0
@@ -59,7 +62,7 @@ class AugmentedField:
             parts = [part.reshape(1, -1) for part in parts]
         if self._integrals:
             if g is None:
-                size = sum(p.numel() for p in self._wanted)
+                size = sum(p.numel() for p in self._wanted.values())
                 g = a.new_zeros((1 if self._joint else len(a), size))
             parts.append(g.to(self._dtype))
         return torch.cat(parts, dim=1)
@@ -87,50 +90,43 @@ class AugmentedField:
         y = leaf(y)
         with torch.enable_grad():
             slope = self._field(tau, y)
-        at_params: list[Tensor] = []
-        if self._integrals and self._joint:
-            found = self._gradients(slope, y, scale * a)
-            at_y, at_params = found[0], [part.reshape(1, -1) for part in found[1:]]
-        elif self._integrals:
-            at_y, at_params = self._of_each_row(slope, y, a)
-        else:
+        if self.calls % CHECK_EVERY == 1:
+            self._state.check(slope, [y])
+        g = None
+        if not self._integrals:
             (found,) = self._state([slope], [y], [scale * a])
             at_y = torch.zeros_like(a) if found is None else found
-        g = torch.cat(at_params, dim=1) if at_params else None
+        elif self._joint:
+            at_y, g = self._with_integrals(slope, y, scale * a)
+        else:
+            # One product a row: vectorised ones would go past hooks and past f's own autograd.
+            self._params.retain = True
+            alone = [self._with_integrals(slope, y, each) for each in _row_by_row(a)]
+            at_y = torch.stack([by_y[i] for i, (by_y, _) in enumerate(alone)])
+            g = torch.cat([by_params for _, by_params in alone])
         return self.pack(-scale * slope.detach(), at_y, g)
 
-    def _gradients(self, slope: Tensor, y: Tensor, cotangent: Tensor) -> list[Tensor]:
-        inputs = [y, *self._wanted]
-        if not slope.requires_grad:
-            return [torch.zeros_like(each) for each in inputs]
-        self._params.count += 1
-        found = torch.autograd.grad(slope, inputs, cotangent, materialize_grads=True)
-        return list(found)
-
-    def _of_each_row(self, slope: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return products with the Jacobians by state, and by parameters for every row alone."""
-        batch = len(a)
-        if not slope.requires_grad:
-            return torch.zeros_like(a), [a.new_zeros((batch, p.numel())) for p in self._wanted]
-        alone = torch.zeros((batch, *a.shape), dtype=a.dtype, device=a.device)
-        rows = torch.arange(batch, device=a.device)
-        alone[rows, rows] = a
-        self._params.count += 1
-        at_y, *at_params = torch.autograd.grad(
-            slope, [y, *self._wanted], alone, is_grads_batched=True, materialize_grads=True
-        )
-        return at_y[rows, rows], [each.reshape(batch, -1) for each in at_params]
+    def _with_integrals(
+        self, slope: Tensor, y: Tensor, cotangent: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return products with the Jacobians by state `(B, D)` and by parameters `(1, P)`."""
+        (at_y,), at_params = self._params.apart([slope], [y], [cotangent])
+        parts = {i: torch.zeros_like(p, dtype=self._dtype) for i, p in self._wanted.items()}
+        for i, gradient in at_params:
+            parts[i] = parts[i] + gradient
+        at_y = torch.zeros_like(cotangent) if at_y is None else at_y
+        return at_y, torch.cat([part.reshape(1, -1) for part in parts.values()], dim=1)
 
     def add_integrals(self, g: Tensor | None) -> None:
         """Add the integrals at the end of a solve to the parameters' gradients."""
         if g is None:
             return
-        sizes = [p.numel() for p in self._wanted]
-        parts = iter(g.sum(dim=0).split(sizes))
-        for total, wanted in zip(self._params.totals, self._params.wanted, strict=True):
-            if wanted and total is not None:
-                part = next(parts).reshape(total.shape)
-                total.add_(part if total.is_complex() else part.real.to(total.dtype))
+        parts = g.sum(dim=0).split([p.numel() for p in self._wanted.values()])
+        for i, part in zip(self._wanted, parts, strict=True):
+            total = self._params.totals[i]
+            assert total is not None
+            part = part.reshape(total.shape)
+            total.add_(part if total.is_complex() or not part.is_complex() else part.real)
 
     def quadrature(self, order: int) -> "ParameterQuadrature | None":
         """Return what integrates the parameters' gradients beside the solve, if that is needed."""
@@ -177,6 +173,14 @@ def _gauss(n: int) -> tuple[list[float], list[float]]:
     off = k / (4 * k * k - 1).sqrt()
     values, vectors = torch.linalg.eigh(torch.diag(off, 1) + torch.diag(off, -1))
     return ((values + 1) / 2).tolist(), (vectors[0] ** 2).tolist()
+
+
+def _row_by_row(a: Tensor) -> Iterator[Tensor]:
+    """Yield the tensor with all rows but one zero."""
+    for i in range(len(a)):
+        alone = torch.zeros_like(a)
+        alone[i] = a[i]
+        yield alone
 
 
 def as_field(field: AugmentedField) -> Any:

@@ -225,8 +225,17 @@ class _BackwardSolve:
         if mode.controller is not None or mode.method is not None:
             chosen = read_controller(mode.controller, self._method, problem.dt0)
         self._controller = chosen
+        seen = torch.bincount(plan.rows, minlength=len(y0)) > 0
+        never = ~(seen | plan.success)
+        # The field of rows the loss never sees may not be finite: they stand at another's state.
+        self._healthy = y0
+        if bool(never.any()):
+            self._healthy = torch.where(never[:, None], y0[never.int().argmin()], y0)
+        states = None
+        if (known := plan.states) is not None:
+            states = lambda tau: torch.where(never[:, None], self._healthy, known(tau))  # noqa: E731
         self._field = AugmentedField(problem.field, y0, product, joint=mode.joint,
-                                     integrals=not mode.seminorm, states=plan.states)  # fmt: skip
+                                     integrals=not mode.seminorm, states=states)  # fmt: skip
         self._kept = sum(each.nbytes for each in kept)
         self._recorder: Recorder | None = None
         self._counts: list[Outcome] = []
@@ -239,7 +248,7 @@ class _BackwardSolve:
         inner, calls = plan.problem.field, plan.problem.field.calls
         watch = None if plan.recorder is None else Stopwatch(start.device)
         began = time.perf_counter()
-        a, y = torch.zeros_like(self._y0), self._y0
+        a, healthy = torch.zeros_like(self._y0), self._healthy
         at_end, at_tau = torch.zeros_like(start), None if tau is None else torch.zeros_like(tau)
         for k in reversed(range(events.tau.shape[1])):
             here = events.there[:, k]
@@ -247,8 +256,7 @@ class _BackwardSolve:
             early = start
             if k:
                 early = torch.where(events.there[:, k - 1], events.tau[:, k - 1], start)
-            early = torch.where(here, early, late)
-            y = torch.where(here[:, None], events.y[:, k], self._y0)
+            y = torch.where(here[:, None], events.y[:, k], healthy)
             new = torch.where(here[:, None], events.cotangent[:, k], 0)
             if times:
                 by_time = (new.conj() * inner(late, y)).real.sum(dim=1).to(start.dtype)
@@ -258,10 +266,12 @@ class _BackwardSolve:
                 if at_tau is not None:
                     rows = (~ends & here).nonzero()[:, 0]
                     at_tau[rows, column[rows]] = by_time[rows]
-            a = self._segment(late, early, y, a + new)
+            a = a + new
+            goes = here & (a != 0).any(dim=1)
+            a = self._segment(late, torch.where(goes, early, late), y, a)
         at_start = None
         if times:
-            at_start = -(a.conj() * inner(start, self._y0)).real.sum(dim=1).to(start.dtype)
+            at_start = -(a.conj() * inner(start, healthy)).real.sum(dim=1).to(start.dtype)
         field.close()
         if plan.recorder is not None and watch is not None:
             self._tell(plan.recorder, inner.calls - calls, watch, a, time.perf_counter() - began)
@@ -270,7 +280,7 @@ class _BackwardSolve:
     def _segment(self, late: Tensor, early: Tensor, y: Tensor, a: Tensor) -> Tensor:
         """Take cotangents `a (B, D)` from `late` to `early`, `(B,)`."""
         mode, field = self._plan.mode, self._field
-        if not bool(((late > early)[:, None] & (a != 0)).any()):
+        if not bool((late > early).any()):
             return a
         if mode.joint:
             field.anchor, field.scale = late, late - early

@@ -92,7 +92,7 @@ class VectorJacobian:
     _direct: list[int]  # of `params`, those that autograd.grad is asked for
     _shadowed: dict[int, list[Tensor]]  # those caught on the way, as others lie behind them
     _handles: list[Any]
-    _retain: bool  # whether products go through graphs that are older than the solve
+    retain: bool  # whether products go through graphs that are older than the solve
     count: int = 0  # products made
 
     @staticmethod
@@ -123,30 +123,35 @@ class VectorJacobian:
             inputs: leaves of that graph.
             cotangents: of the results.
         """
+        at_inputs, at_params = self.apart(results, inputs, cotangents)
+        new = [(self.totals[i], gradient) for i, gradient in at_params]
+        if new:
+            torch._foreach_add_([total for total, _ in new], [gradient for _, gradient in new])
+        return at_inputs
+
+    def apart(
+        self, results: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Sequence[Tensor]
+    ) -> tuple[list[Tensor | None], list[tuple[int, Tensor]]]:
+        """Return cotangents of `inputs`, and the parameters' with their numbers, not added up."""
         pairs = [(r, c) for r, c in zip(results, cotangents, strict=True) if r.requires_grad]
         if not pairs:
-            return [None] * len(inputs)
+            return [None] * len(inputs), []
         self.count += 1
         asked = [*inputs, *(self.params[i] for i in self._direct)]
         gradients = torch.autograd.grad(
             [r for r, _ in pairs],
             asked,
             [c for _, c in pairs],
-            retain_graph=self._retain,
+            retain_graph=self.retain,
             allow_unused=True,
         )
         count = len(inputs)
-        new = [
-            (self.totals[i], gradient)
-            for i, gradient in zip(self._direct, gradients[count:], strict=True)
-            if gradient is not None
-        ]
+        direct = zip(self._direct, gradients[count:], strict=True)
+        found = [(i, gradient) for i, gradient in direct if gradient is not None]
         for i, caught in self._shadowed.items():
-            new += [(self.totals[i], gradient) for gradient in caught]
+            found += [(i, gradient) for gradient in caught]
             caught.clear()
-        if new:
-            torch._foreach_add_([total for total, _ in new], [gradient for _, gradient in new])
-        return list(gradients[:count])
+        return list(gradients[:count]), found
 
     def check(self, result: Tensor, inputs: Sequence[Tensor]) -> None:
         """Refuse a vector field that uses a tensor no gradient would be returned for.
