@@ -23,10 +23,10 @@ class AugmentedField:
 
     Args:
         field: of the solve, `(B,), (B, D) -> (B, D)`.
-        dim: D.
-        params: what `g` belongs to; its parts are left out where `integrals` is False.
+        like: a state, `(B, D)`.
+        params: what `g` belongs to.
         joint: one row for the whole batch.
-        integrals: integrate parameters' gradients as part of the state.
+        integrals: integrate `g` as part of the state; without, see `quadrature`.
         states: gives `y` at `tau (B,)` if it is known; it is no part of the state then.
     """
 
@@ -106,9 +106,7 @@ class AugmentedField:
             g = torch.cat([by_params for _, by_params in alone])
         return self.pack(-scale * slope.detach(), at_y, g)
 
-    def _with_integrals(
-        self, slope: Tensor, y: Tensor, cotangent: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def _with_integrals(self, slope: Tensor, y: Tensor, cotangent: Tensor) -> tuple[Tensor, Tensor]:
         """Return products with the Jacobians by state `(B, D)` and by parameters `(1, P)`."""
         (at_y,), at_params = self._params.apart([slope], [y], [cotangent])
         parts = {i: torch.zeros_like(p, dtype=self._dtype) for i, p in self._wanted.items()}

@@ -96,7 +96,7 @@ class Backsolve(Adjoint):
                 reader = kept.finish(bare.field.layout, bare.times, outcome.t)
                 states = reader.states
             plan = _Plan(self, replace(bare, slope0=None), rows, columns, success, states,
-                         [outcome.y, values], hidden, recorder)  # fmt: skip
+                         [outcome.y, values], params, hidden, recorder)  # fmt: skip
             end, values = _Adjoint.apply(  # pyright: ignore[reportGeneralTypeIssues]
                 plan, problem.y0, times.start, times.end, tau, *params
             )
@@ -117,7 +117,8 @@ class _Plan:
     success: Tensor  # (B,) bool
     states: Callable[[Tensor], Tensor] | None  # (B,) -> (B, D), if they are kept
     results: list[Tensor]
-    hidden: bool
+    params: list[Tensor]  # themselves: what is unpacked from saved tensors may be copies
+    hidden: bool  # whether some parameters were found behind others
     recorder: Recorder | None
 
 
@@ -143,8 +144,9 @@ class _Adjoint(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, at_end: Tensor | None, at_outputs: Tensor | None) -> tuple[Any, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        y0, start, end, tau, y_end, values, *params = ctx.saved_tensors
+        y0, start, end, tau, y_end, values, *_ = ctx.saved_tensors
         plan: _Plan = ctx.plan
+        params = plan.params
         need = ctx.needs_input_grad
         with torch.no_grad():
             events = _Events.collect(plan, end, tau, y_end, values, at_end, at_outputs)
@@ -294,15 +296,22 @@ class _BackwardSolve:
                 self._controller,
                 None if mode.joint else -torch.ones_like(begin),
                 end,
-                dict(
-                    adjoint=f"{mode.name} (backward)", batch=len(z), dim=z.shape[1], y0=z,
-                    method=self._method.name, method_order=self._method.order,
-                    error_order=self._method.error_order, controller=self._controller.name,
-                    controller_settings=self._controller.settings(), t0=late, t1=early,
-                ),
-            )  # fmt: skip
-        outcome = Loop(problem, None, field.quadrature(self._method.order), self._recorder,  # pyright: ignore[reportArgumentType]
-                       graph=False).run()  # fmt: skip
+                {
+                    "adjoint": f"{mode.name} (backward)",
+                    "batch": len(z),
+                    "dim": z.shape[1],
+                    "y0": z,
+                    "t0": late,
+                    "t1": early,
+                    "method": self._method.name,
+                    "method_order": self._method.order,
+                    "error_order": self._method.error_order,
+                    "controller": self._controller.name,
+                    "controller_settings": self._controller.settings(),
+                },
+            )
+        beside: Any = field.quadrature(self._method.order)  # sees steps as dense output does
+        outcome = Loop(problem, None, beside, self._recorder, graph=False).run()
         self._counts.append(outcome)
         if bool((outcome.status != int(Status.SUCCESS)).any()):
             row = int((outcome.status != 0).nonzero()[0])

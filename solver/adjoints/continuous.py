@@ -13,8 +13,8 @@ class Continuous(Backsolve):
     """States and cotangents of each row are solved backward with steps of its own.
 
     Without `seminorm` every row integrates its own share of the parameters' gradients under error
-    control, at the price of a product with the Jacobian for each row and of P numbers a row; with it they are integrated
-    once for all rows beside the solve.
+    control, at the price of a product with the Jacobian for each row and of P numbers a row; with
+    it they are integrated once for all rows beside the solve.
     """
 
     name: ClassVar[str] = "continuous"

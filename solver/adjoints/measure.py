@@ -100,3 +100,29 @@ class Stopwatch:
         torch.cuda.synchronize(self._cuda)
         peak = torch.cuda.max_memory_allocated(self._cuda) - self._before
         return time.perf_counter() - self._began, peak
+
+
+def allocator_peak(call: Callable[[], Any], device: torch.device) -> int:
+    """Return the most bytes that `call` had allocated at once, over what there was before.
+
+    Sees everything, workspaces and gradients included. On the CPU the profiler listens to every
+    allocation, which makes the call ten times slower.
+    """
+    if device.type == "cuda":
+        watch = Stopwatch(device)
+        call()
+        peak = watch.stop()[1]
+        assert peak is not None
+        return peak
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=activities, profile_memory=True) as profile:
+        call()
+    assert profile.profiler is not None
+    results = profile.profiler.kineto_results
+    assert results is not None
+    events = [e for e in results.events() if e.name() == "[memory]"]
+    now = peak = 0
+    for event in sorted(events, key=lambda event: event.start_ns()):
+        now += event.nbytes()
+        peak = max(peak, now)
+    return peak

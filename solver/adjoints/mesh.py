@@ -1,4 +1,4 @@
-"""The accepted steps of a solve: recorded in chunks, read back by the number of the step in its row.
+"""The accepted steps of a solve: recorded in chunks, read back by number in their row.
 
 Attempts are packed every `CHUNK` of them: refused rows are left out, and times that all rows share
 are kept once. Nothing is ever copied into a larger buffer.
@@ -230,14 +230,12 @@ class Mesh:
         if low < first + width:
             number = first + torch.arange(width, device=t.device)[:, None]
             active = number < self.count
-        return Window(
-            first, t, dt, seen, y, active, cut if any_cut else None, last if any_cut else None, slopes
-        )
+        if not any_cut:
+            return Window(first, t, dt, seen, y, active, None, None, slopes)
+        return Window(first, t, dt, seen, y, active, cut, last, slopes)
 
 
-def _unshared(
-    values: Tensor, place: Tensor, chunk: Chunk, attempt: Tensor, pick: Tensor
-) -> Tensor:
+def _unshared(values: Tensor, place: Tensor, chunk: Chunk, attempt: Tensor, pick: Tensor) -> Tensor:
     """Return `(n,)` times of the chosen entries, of a chunk that may keep one an attempt."""
     shared = chunk.moved is None and place.shape[1] > 1 and len(values) == len(place)
     return values[attempt] if shared else values[pick]

@@ -64,7 +64,7 @@ class StepReverser(ABC):
     def reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
         """Take `cotangent (B, D)` of the state at the end to the start."""
 
-    def learn(self, graph_bytes: int) -> None:
+    def learn(self, graph_bytes: int) -> None:  # noqa: B027
         """Take up what the graphs of the first step reversed kept at most."""
 
 
@@ -141,7 +141,7 @@ class Replay(Adjoint):
         given = [problem.y0, times.start, times.end, *([] if tau is None else [tau])]
         params, hidden = find_parameters(problem, given)
         plan = _Plan(self, replace(bare, slope0=None), mesh.layout(), mesh.count, rows, columns,
-                     steps, [outcome.y, values], len(params), hidden, recorder)  # fmt: skip
+                     steps, [outcome.y, values], params, hidden, recorder)  # fmt: skip
         end, values = _Reverse.apply(  # pyright: ignore[reportGeneralTypeIssues]
             plan, problem.y0, times.start, times.end, tau, *params, *mesh.tensors()
         )
@@ -175,7 +175,7 @@ class _Plan:
     columns: Tensor | None
     steps: Tensor | None  # (n,) number of the step in its row
     results: list[Tensor]  # handed out once, so that nothing here keeps them
-    n_params: int
+    params: list[Tensor]  # themselves: what is unpacked from saved tensors may be copies
     hidden: bool  # whether some parameters were found behind others
     recorder: Recorder | None
 
@@ -206,15 +206,16 @@ class _Reverse(torch.autograd.Function):
         y0, start, tau, *tensors = ctx.saved_tensors
         if plan is None:
             raise RuntimeError("the steps of this solve were freed by an earlier backward pass")
+        params = plan.params
         with torch.no_grad():
             gradients = _Reverse.gradients(plan, ctx.needs_input_grad, y0, start, tau, tensors,
                                            at_end, at_outputs)  # fmt: skip
         if not torch._C._autograd._get_current_graph_task_keep_graph():
             ctx.plan = None
         if torch.is_grad_enabled():  # a graph of this pass is asked for
-            made_of = (at_end, at_outputs, y0, start, tau, *tensors[: plan.n_params])
+            made_of = (at_end, at_outputs, y0, start, tau, *params)
             gradients = tuple(None if g is None else OnlyOnce.apply(g, *made_of) for g in gradients)
-        return (None, *gradients, *(None for _ in tensors[plan.n_params :]))
+        return (None, *gradients, *(None for _ in tensors[len(params) :]))
 
     @staticmethod
     def gradients(
@@ -228,8 +229,8 @@ class _Reverse(torch.autograd.Function):
         at_outputs: Tensor | None,
     ) -> tuple[Tensor | None, ...]:
         """Return derivatives of the loss by y0, start, end, output times and parameters."""
-        params = tensors[: plan.n_params]
-        mesh = Mesh.from_tensors(plan.layout, iter(tensors[plan.n_params :]), plan.count)
+        params = plan.params
+        mesh = Mesh.from_tensors(plan.layout, iter(tensors[len(params) :]), plan.count)
         watch = None if plan.recorder is None else Stopwatch(y0.device)
         calls = plan.problem.field.calls
         wanted = need[5 : 5 + len(params)]
@@ -255,8 +256,8 @@ class OnlyOnce(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
         raise RuntimeError(
-            "this adjoint cannot be differentiated twice: use adjoint=\"backprop\" or "
-            "\"checkpoint_steps\" for second derivatives"
+            'this adjoint cannot be differentiated twice: use adjoint="backprop" or '
+            '"checkpoint_steps" for second derivatives'
         )
 
 

@@ -141,7 +141,9 @@ def same_steps():
         assert torch.equal(sol.stats.n_accepted, reference.stats.n_accepted)
         assert not repeated.decisions
         # Outputs inside depend on t1 by next to nothing: what counts is the gradient by all times.
-        times = [torch.cat([g.flatten() for g in each[2:5] if g is not None]) for each in (got, wanted)]
+        times = [
+            torch.cat([g.flatten() for g in each[2:5] if g is not None]) for each in (got, wanted)
+        ]
         states, parameters = (relative(got[p], wanted[p]) for p in (slice(0, 2), slice(5, None)))
         return sol, states, relative([times[0]], [times[1]]), parameters
 

@@ -88,7 +88,10 @@ def test_output_times_apart_from_the_ends(mode, apart):
 @EVERY_MODE
 def test_complex_states(mode, apart):
     y0 = torch.randn(3, 2, dtype=torch.complex128, requires_grad=True)
-    omega, t1 = torch.tensor(0.7, requires_grad=True), torch.tensor([1.0, -0.5, 0.7]).requires_grad_()
+    omega, t1 = (
+        torch.tensor(0.7, requires_grad=True),
+        torch.tensor([1.0, -0.5, 0.7]).requires_grad_(),
+    )
 
     def gradient(adjoint):
         t_eval = t1[:, None] * torch.tensor([0.3, 0.8])
@@ -103,7 +106,10 @@ def test_complex_states(mode, apart):
 def test_jumps_of_the_field(mode, apart):
     y0 = torch.rand(2, 2, requires_grad=True)
     rate, t0 = torch.tensor([[0.5], [2.0]], requires_grad=True), torch.zeros(2, requires_grad=True)
-    t1, jumps = torch.tensor([1.0, 1.2], requires_grad=True), torch.tensor([[0.5, 0.8], [0.25, 0.9]])
+    t1, jumps = (
+        torch.tensor([1.0, 1.2], requires_grad=True),
+        torch.tensor([[0.5, 0.8], [0.25, 0.9]]),
+    )
 
     def f(t, y):
         before = (t[:, None] < jumps).sum(dim=1, keepdim=True)
