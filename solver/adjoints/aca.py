@@ -6,8 +6,9 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor
 
+from solver.adjoints.graph import leaf, zero_if_none
 from solver.adjoints.parameters import VectorJacobian
-from solver.adjoints.replay import Replay, Step, StepCotangents, StepReverser, leaf, zero_if_none
+from solver.adjoints.replay import Replay, Step, StepCotangents, StepReverser
 from solver.dense import horner
 from solver.errors import InvalidArgument
 from solver.loop import Problem

@@ -6,8 +6,8 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
+from solver.adjoints.graph import leaf
 from solver.adjoints.parameters import VectorJacobian
-from solver.adjoints.replay import leaf
 from solver.dense import horner
 from solver.problem import Field
 

@@ -2,7 +2,7 @@
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -11,9 +11,10 @@ from torch import Tensor
 
 from solver.adjoints.augmented import AugmentedField, as_field
 from solver.adjoints.base import Adjoint
+from solver.adjoints.events import Events, as_solution
+from solver.adjoints.graph import OnlyOnce, detached, graph_is_kept
 from solver.adjoints.measure import Stopwatch
 from solver.adjoints.parameters import VectorJacobian, find_parameters
-from solver.adjoints.replay import OnlyOnce, detached
 from solver.bounds import Bounds, Help, check_bounds
 from solver.dense import DenseRecord
 from solver.errors import InvalidArgument, SolveFailed
@@ -22,7 +23,6 @@ from solver.loop import Loop, Outcome, Problem
 from solver.norms import Tolerance
 from solver.outputs import Outputs
 from solver.recording import Recorder
-from solver.solution import Solution, Stats
 from solver.status import Status
 from solver.times import Times
 
@@ -97,9 +97,7 @@ class Backsolve(Adjoint):
                 states = reader.states
             plan = _Plan(self, replace(bare, slope0=None), rows, columns, success, states,
                          [outcome.y, values], params, hidden, recorder)  # fmt: skip
-            end, values = _Adjoint.apply(  # pyright: ignore[reportGeneralTypeIssues]
-                plan, problem.y0, times.start, times.end, tau, *params
-            )
+            end, values = _Adjoint.apply(plan, problem.y0, times.start, times.end, tau, *params)
             outcome = replace(outcome, y=end)
         if outputs is None or inner is None:
             return outcome, None
@@ -149,14 +147,16 @@ class _Adjoint(torch.autograd.Function):
         params = plan.params
         need = ctx.needs_input_grad
         with torch.no_grad():
-            events = _Events.collect(plan, end, tau, y_end, values, at_end, at_outputs)
+            events = Events.collect(
+                plan.rows, plan.columns, plan.success, end, tau, y_end, values, at_end, at_outputs
+            )
             product = VectorJacobian.over(params, need[5:], retain=plan.hidden)
             try:
                 solve = _BackwardSolve(plan, product, y0, start, kept=[y_end, values])
                 by_states = solve.run(events, tau, times=any(need[2:5]))
             finally:
                 product.close()
-        if not torch._C._autograd._get_current_graph_task_keep_graph():
+        if not graph_is_kept():
             ctx.plan = None
         gradients = (
             *(g if n else None for g, n in zip(by_states, need[1:5], strict=True)),
@@ -166,49 +166,6 @@ class _Adjoint(torch.autograd.Function):
             made_of = (at_end, at_outputs, y0, start, end, tau, *params)
             gradients = tuple(None if g is None else OnlyOnce.apply(g, *made_of) for g in gradients)
         return None, *gradients
-
-
-@dataclass(eq=False)
-class _Events:
-    """Times of every row at which the loss looks at the state, ascending, `E` at most."""
-
-    tau: Tensor  # (B, E), whatever where missing
-    y: Tensor  # (B, E, D)
-    cotangent: Tensor  # (B, E, D), 0 where missing
-    there: Tensor  # (B, E) bool
-    column: Tensor  # (B, E) column of the output, -1 for the end of the span
-
-    @staticmethod
-    def collect(
-        plan: _Plan,
-        end: Tensor,
-        tau: Tensor | None,
-        y_end: Tensor,
-        values: Tensor,
-        at_end: Tensor | None,
-        at_outputs: Tensor | None,
-    ) -> "_Events":
-        """Line up outputs and ends of every row."""
-        rows, columns = plan.rows, plan.columns
-        batch, count = len(end), torch.bincount(plan.rows, minlength=len(end))
-        most = int(count.max()) + 1 if batch else 0
-        times, there = end.new_zeros((batch, most)), end.new_zeros((batch, most), dtype=torch.bool)
-        states = y_end.new_zeros((batch, most, y_end.shape[1]))
-        cotangent, column = torch.zeros_like(states), torch.full_like(times, -1, dtype=torch.int64)
-        order = torch.argsort(rows * (int(columns.max()) + 1 if len(columns) else 1) + columns)
-        rows, columns = rows[order], columns[order]
-        place = torch.arange(len(rows), device=rows.device) - (count.cumsum(0) - count)[rows]
-        if len(rows):
-            assert tau is not None
-            times[rows, place], there[rows, place] = tau[rows, columns], True
-            states[rows, place], column[rows, place] = values[order], columns
-            if at_outputs is not None:
-                cotangent[rows, place] = at_outputs[order]
-        every = torch.arange(batch, device=rows.device)
-        times[every, count], states[every, count], there[every, count] = end, y_end, plan.success
-        if at_end is not None:
-            cotangent[every, count] = torch.where(plan.success[:, None], at_end, 0)
-        return _Events(times, states, cotangent, there, column)
 
 
 class _BackwardSolve:
@@ -230,12 +187,15 @@ class _BackwardSolve:
         seen = torch.bincount(plan.rows, minlength=len(y0)) > 0
         never = ~(seen | plan.success)
         # The field of rows the loss never sees may not be finite: they stand at another's state.
-        self._healthy = y0
+        healthy = y0
         if bool(never.any()):
-            self._healthy = torch.where(never[:, None], y0[never.int().argmin()], y0)
-        states = None
-        if (known := plan.states) is not None:
-            states = lambda tau: torch.where(never[:, None], self._healthy, known(tau))  # noqa: E731
+            healthy = torch.where(never[:, None], y0[never.int().argmin()], y0)
+        self._healthy, known, states = healthy, plan.states, None
+        if known is not None:
+
+            def states(tau: Tensor) -> Tensor:
+                return torch.where(never[:, None], healthy, known(tau))
+
         self._field = AugmentedField(problem.field, y0, product, joint=mode.joint,
                                      integrals=not mode.seminorm, states=states)  # fmt: skip
         self._kept = sum(each.nbytes for each in kept)
@@ -243,7 +203,7 @@ class _BackwardSolve:
         self._counts: list[Outcome] = []
 
     def run(
-        self, events: _Events, tau: Tensor | None, *, times: bool
+        self, events: Events, tau: Tensor | None, *, times: bool
     ) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
         """Return derivatives of the loss by y0, start, end and output times."""
         plan, field, start = self._plan, self._field, self._start
@@ -382,7 +342,7 @@ class _BackwardSolve:
     ) -> None:
         """Hand records of this pass to the hooks."""
         if self._recorder is not None:
-            self._recorder.end(_as_solution(self._counts, a, self._start, calls, seconds))
+            self._recorder.end(as_solution(self._counts, a, self._start, calls, seconds))
         sums = 2 * sum(total.nbytes for total in self._product.totals if total is not None)
         steps = sum(int(each.n_accepted.max()) for each in self._counts)
         elapsed, allocated = watch.stop()
@@ -400,35 +360,3 @@ class _BackwardSolve:
                 seconds=elapsed,
             )
         )
-
-
-def _as_solution(
-    parts: Sequence[Outcome], a: Tensor, start: Tensor, calls: int, seconds: float
-) -> Solution:
-    """Return the backward solve as a solution, its segments added up."""
-    status, zero = parts[-1].status, torch.zeros_like(parts[-1].n_steps)
-    steps, accepted, evals = (
-        sum((getattr(part, name) for part in parts), zero)
-        for name in ("n_steps", "n_accepted", "n_f_evals")
-    )
-    joint = len(status) != len(a)
-    return Solution(
-        ts=start[:1, None] if joint else start[:, None],
-        ys=a.reshape(1, 1, -1) if joint else a[:, None],
-        status=status,
-        t_reached=start[:1] if joint else start,
-        y_reached=a.reshape(1, -1) if joint else a,
-        component=zero - 1,
-        last_dt=parts[-1].last_dt,
-        stats=Stats(
-            n_steps=steps,
-            n_accepted=accepted,
-            n_rejected=steps - accepted,
-            n_f_evals=evals,
-            n_jac_evals=zero,
-            n_newton_iterations=zero,
-            n_f_calls=calls,
-            n_rows_evaluated=calls * len(a),
-            wall_seconds=seconds,
-        ),
-    )

@@ -123,6 +123,6 @@ def allocator_peak(call: Callable[[], Any], device: torch.device) -> int:
     events = [e for e in results.events() if e.name() == "[memory]"]
     now = peak = 0
     for event in sorted(events, key=lambda event: event.start_ns()):
-        now += event.nbytes()
+        now += event.nbytes()  # pyright: ignore[reportAttributeAccessIssue]
         peak = max(peak, now)
     return peak

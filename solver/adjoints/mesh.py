@@ -163,46 +163,64 @@ class Mesh:
         Args:
             t0, y0: `(B,)`, `(B, D)`, where a row with fewer steps stands still.
         """
-        firsts = list(range(0, self.length, CHUNK))
-        places = self._places()
-        spans = [(int(p[p >= 0].min()), int(p.max())) for p in places]
-        for first in reversed(firsts):
-            width = min(CHUNK, self.length - first)
-            yield self._window(first, width, places, spans, t0, y0)
+        bases = self._bases()
+        for first in reversed(range(0, self.length, CHUNK)):
+            yield self._window(first, min(CHUNK, self.length - first), bases, t0, y0)
 
-    def _places(self) -> list[Tensor]:
-        """Return the number of each attempt's step in its row, `(A, B)` a chunk, -1 if refused."""
-        base, places = torch.zeros_like(self.count), []
+    def _bases(self) -> list[int | Tensor]:
+        """Return how many steps came before each chunk: one number while all rows agree."""
+        base: int | Tensor = 0
+        bases: list[int | Tensor] = []
         for chunk in self.chunks:
-            if chunk.moved is None:
-                attempts = len(chunk.y) // len(self.count)
-                place = base + torch.arange(attempts, device=base.device)[:, None]
-                base = base + attempts
-            else:
-                place = base + chunk.moved.cumsum(dim=0) - 1
-                base = place[-1] + 1
-                place = torch.where(chunk.moved, place, -1)
-            places.append(place)
-        return places
+            bases.append(base)
+            base = base + (
+                len(chunk.y) // len(self.count) if chunk.moved is None else chunk.moved.sum(dim=0)
+            )
+        return bases
+
+    def _place(self, chunk: Chunk, base: int | Tensor) -> Tensor:
+        """Return the number of each attempt's step in its row, `(A, B)`, -1 if refused."""
+        if chunk.moved is None:
+            attempts = len(chunk.y) // len(self.count)
+            steps = torch.arange(attempts, device=self.count.device)[:, None]
+            return (base + steps).expand(attempts, len(self.count))
+        return torch.where(chunk.moved, base + chunk.moved.cumsum(dim=0) - 1, -1)
+
+    def _whole(self, first: int, width: int, bases: list[int | Tensor]) -> Window | None:
+        """Return a window that is exactly one chunk, without a copy; None if it is not."""
+        for chunk, base in zip(self.chunks, bases, strict=True):
+            if not isinstance(base, int) or base > first:
+                break
+            batch = len(self.count)
+            if base < first or chunk.moved is not None or len(chunk.y) != width * batch:
+                continue
+            if chunk.cut is not None or chunk.slopes is not None:
+                break
+            t, dt = (each.reshape(width, -1).expand(width, batch) for each in (chunk.t, chunk.dt))
+            y = chunk.y.reshape(width, batch, -1)
+            return Window(first, t, dt, t + dt, y, None, None, None, None)
+        return None
 
     def _window(
         self,
         first: int,
         width: int,
-        places: list[Tensor],
-        spans: list[tuple[int, int]],
+        bases: list[int | Tensor],
         t0: Tensor,
         y0: Tensor,
     ) -> Window:
+        if (whole := self._whole(first, width, bases)) is not None:
+            return whole
         batch = len(t0)
         t = t0.expand(width, batch).clone()
         dt, y = torch.zeros_like(t), y0.expand(width, *y0.shape).clone()
         seen, cut = torch.full_like(t, torch.nan), torch.zeros_like(t, dtype=torch.bool)
         last, any_cut, slopes = torch.zeros_like(cut), False, None
-        for chunk, place, (low, high) in zip(self.chunks, places, spans, strict=True):
-            if high < first or low >= first + width:
-                continue
+        for chunk, base in zip(self.chunks, bases, strict=True):
+            place = self._place(chunk, base)
             inside = (place >= first) & (place < first + width)
+            if not bool(inside.any()):
+                continue
             pick = (inside if chunk.moved is None else inside[chunk.moved]).flatten()
             attempt, row = inside.nonzero(as_tuple=True)
             at = place[attempt, row] - first

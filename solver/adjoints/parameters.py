@@ -124,9 +124,9 @@ class VectorJacobian:
             cotangents: of the results.
         """
         at_inputs, at_params = self.apart(results, inputs, cotangents)
-        new = [(self.totals[i], gradient) for i, gradient in at_params]
-        if new:
-            torch._foreach_add_([total for total, _ in new], [gradient for _, gradient in new])
+        if at_params:
+            sums: Any = [self.totals[i] for i, _ in at_params]
+            torch._foreach_add_(sums, [gradient for _, gradient in at_params])  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
         return at_inputs
 
     def apart(

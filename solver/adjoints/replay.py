@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from solver.adjoints.base import Adjoint
+from solver.adjoints.graph import OnlyOnce, detached, graph_is_kept, leaf
 from solver.adjoints.measure import Stopwatch, graph_bytes
 from solver.adjoints.mesh import Mesh, MeshRecord, Window
 from solver.adjoints.parameters import VectorJacobian, find_parameters
@@ -142,25 +143,10 @@ class Replay(Adjoint):
         params, hidden = find_parameters(problem, given)
         plan = _Plan(self, replace(bare, slope0=None), mesh.layout(), mesh.count, rows, columns,
                      steps, [outcome.y, values], params, hidden, recorder)  # fmt: skip
-        end, values = _Reverse.apply(  # pyright: ignore[reportGeneralTypeIssues]
+        end, values = _Reverse.apply(
             plan, problem.y0, times.start, times.end, tau, *params, *mesh.tensors()
         )
         return replace(outcome, y=end), values
-
-
-def detached(problem: Problem) -> Problem:
-    """Return the problem out of autograd's graph."""
-    times = problem.times
-    bare = times._replace(
-        t0=times.t0.detach(),
-        t1=times.t1.detach(),
-        start=times.start.detach(),
-        end=times.end.detach(),
-        outputs=None if times.outputs is None else times.outputs.detach(),
-        ts=times.ts.detach(),
-    )
-    slope = None if problem.slope0 is None else problem.slope0.detach()
-    return replace(problem, y0=problem.y0.detach(), times=bare, slope0=slope, params=())
 
 
 @dataclass(eq=False)
@@ -210,7 +196,7 @@ class _Reverse(torch.autograd.Function):
         with torch.no_grad():
             gradients = _Reverse.gradients(plan, ctx.needs_input_grad, y0, start, tau, tensors,
                                            at_end, at_outputs)  # fmt: skip
-        if not torch._C._autograd._get_current_graph_task_keep_graph():
+        if not graph_is_kept():
             ctx.plan = None
         if torch.is_grad_enabled():  # a graph of this pass is asked for
             made_of = (at_end, at_outputs, y0, start, tau, *params)
@@ -244,21 +230,6 @@ class _Reverse(torch.autograd.Function):
             product.close()
         by_states = (g if n else None for g, n in zip(gradients, need[1:5], strict=True))
         return (*by_states, *product.totals)
-
-
-class OnlyOnce(torch.autograd.Function):
-    """A gradient that must not be differentiated again, as it is a constant to autograd."""
-
-    @staticmethod
-    def forward(ctx: Any, gradient: Tensor, *made_of: Tensor | None) -> Tensor:
-        return gradient.view_as(gradient)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
-        raise RuntimeError(
-            'this adjoint cannot be differentiated twice: use adjoint="backprop" or '
-            '"checkpoint_steps" for second derivatives'
-        )
 
 
 class _Backward:
@@ -399,16 +370,3 @@ class _Backward:
             cotangent=cotangent,
         )
         return step, chosen
-
-
-def leaf(tensor: Tensor) -> Tensor:
-    """Return a tensor to differentiate by."""
-    return tensor.detach().requires_grad_()
-
-
-def zero_if_none(gradients: Sequence[Tensor | None], like: Sequence[Tensor]) -> list[Tensor]:
-    """Return gradients, zeros for those that autograd found to be independent."""
-    return [
-        torch.zeros_like(shape) if gradient is None else gradient
-        for gradient, shape in zip(gradients, like, strict=True)
-    ]

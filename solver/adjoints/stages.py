@@ -5,8 +5,9 @@ from typing import final
 import torch
 from torch import Tensor
 
+from solver.adjoints.graph import leaf
 from solver.adjoints.parameters import VectorJacobian
-from solver.adjoints.replay import Step, StepCotangents, StepReverser, leaf
+from solver.adjoints.replay import Step, StepCotangents, StepReverser
 from solver.loop import Problem
 from solver.methods.explicit_rk import BufferStages
 from solver.methods.tableau import ButcherTableau

@@ -53,7 +53,7 @@ class Symplectic(Replay):
         check_bounds(self)
 
     @property
-    def keeps_slopes(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def keeps_slopes(self) -> bool:
         """Whether the slopes of all stages are kept with the mesh."""
         return self.keep == "values"
 
