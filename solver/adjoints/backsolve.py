@@ -190,14 +190,14 @@ class _BackwardSolve:
         healthy = y0
         if bool(never.any()):
             healthy = torch.where(never[:, None], y0[never.int().argmin()], y0)
-        self._healthy, known, states = healthy, plan.states, None
-        if known is not None:
+        self._healthy, known = healthy, plan.states
 
-            def states(tau: Tensor) -> Tensor:
-                return torch.where(never[:, None], healthy, known(tau))
+        def states(tau: Tensor) -> Tensor:
+            assert known is not None
+            return torch.where(never[:, None], healthy, known(tau))
 
         self._field = AugmentedField(problem.field, y0, product, joint=mode.joint,
-                                     integrals=not mode.seminorm, states=states)  # fmt: skip
+                                     integrals=not mode.seminorm, states=states if known else None)  # fmt: skip
         self._kept = sum(each.nbytes for each in kept)
         self._recorder: Recorder | None = None
         self._counts: list[Outcome] = []
