@@ -17,12 +17,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         return arguments.do(arguments)
-    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, KeyError) as error:
-        print(f"stepscope: {error.args[0] if error.args else error}", file=sys.stderr)
-        return 1
     except BrokenPipeError:  # the reader of our output has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except KeyError as error:
+        print(f"stepscope: {error.args[0] if error.args else error}", file=sys.stderr)
+        return 1
+    except (OSError, ValueError, TypeError) as error:
+        print(f"stepscope: {error}", file=sys.stderr)
+        return 1
 
 
 def parser() -> argparse.ArgumentParser:
@@ -153,7 +156,7 @@ def run_spec(arguments: argparse.Namespace) -> int:
         f"{failed} failed, {stats.wall_seconds:.2f} s"
     )
     for row in (solution.status != 0).nonzero().flatten().tolist()[:10]:
-        print(f"  row {row}: {solution.message(row)}")
+        print(f"  {solution.message(row)}")
     return 0 if failed == 0 else 1
 
 
@@ -227,7 +230,7 @@ def run_show(arguments: argparse.Namespace) -> int:
         print(table[[n for n in names if n in table]].to_string(index=False, na_rep=""))
     rows = run.solves()
     for _, row in rows[rows["status"] > 0].head(20).iterrows():
-        print(f"  solve {row['solve']} row {row['instance']}: {row['message']}")
+        print(f"  solve {row['solve']}: {row['message']}")
     for item in damage:
         print(f"  damaged: {item.file}: {item.what}")
     return 1 if damage else 0

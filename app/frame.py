@@ -26,7 +26,7 @@ STYLE = """
 [data-testid="stSidebarHeader"] { height: 2.6rem; margin-bottom: 0; }
 .stMain h1 { font-size: 1.55rem; padding: 0 0 0.1rem 0; }
 .stMain h2 { font-size: 1.15rem; padding: 0.4rem 0 0.1rem 0; }
-.stMain h3 { font-size: 1rem; padding: 0.35rem 0 0 0; font-weight: 600; }
+.stMain h3 { font-size: 1rem; padding: 0; font-weight: 600; }
 [data-testid="stMetric"] { padding: 0; }
 [data-testid="stMetric"] > div { padding: 0.5rem 0.8rem 0.35rem; }
 .stMain [data-testid="stVerticalBlock"] { gap: 0.7rem; }
@@ -51,19 +51,22 @@ def pages() -> list[Any]:
 def draw(page: Any) -> None:
     """Draw style and run picker; they survive page switches."""
     st.html(STYLE)
+    missing = st.empty()
     with st.sidebar:
-        run_picker()
+        unknown = run_picker()
+    if unknown:
+        missing.warning(f"There is no run `{unknown[:64]}` in {session.runs_root()}.")
 
 
-def run_picker() -> None:
-    """Draw the picker of the run that every page shows, linked by `?run=`."""
+def run_picker() -> str | None:
+    """Draw the picker of the run that every page shows; return what a link asked for in vain."""
     session.take_up_run()
     ids = session.run_ids()
     asked = session.get("run") or session.param("run")
     if asked and asked not in ids and session.run_path(asked) is not None:
         ids.insert(0, asked)  # just started, not listed yet
-    if asked and asked not in ids:
-        st.warning(f"There is no run `{asked[:64]}` in {session.runs_root()}.")
+    unknown = asked if asked and asked not in ids else None
+    if unknown:
         session.drop("run")
     newest = ids[0] if ids else ""
     st.selectbox(
@@ -73,13 +76,14 @@ def run_picker() -> None:
         help="Every page shows this run; the address bar links to it.",
         **session.keep("run", "url"),
     )
+    return unknown
 
 
-@st.cache_resource(show_spinner=False)
+@st.cache_resource(show_spinner=False, on_release=Workers.close)
 def _workers(root: str) -> Workers:
     registry = Workers(Path(root), alive=tab_connected)
     if not session.read_only():
-        registry.warm()
+        registry.warm_soon(2.0)
     atexit.register(registry.close)
     return registry
 
@@ -96,6 +100,11 @@ def tab_connected(viewer: str) -> bool:
     return runtime.exists() and runtime.get_instance().is_active_session(viewer)
 
 
+@st.cache_data(ttl=10.0, show_spinner=False)
+def _source_hash(user_problem: str | None) -> str:
+    return describe.source_hash(user_problem)
+
+
 @st.cache_resource(show_spinner=False)
 def _described(key: str) -> dict[str, Any]:
     return describe.load() or describe.refresh()
@@ -106,12 +115,13 @@ def described() -> dict[str, Any]:
 
     Ends the script with what went wrong if it cannot be read and no older copy is there.
     """
-    key = describe.source_hash(describe.user_problem())
+    key = _source_hash(describe.user_problem())
     waiting = st.empty()
-    if describe.load() is None:
+    if not session.get("_described_seen") and describe.load() is None:
         with waiting.container():
             st.caption("Reading problems, methods and controllers…")
             st.skeleton(height=420)
+    session.put("_described_seen", True)
     try:
         found = _described(key)
     except describe.DescribeFailed as error:

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from app import session
+from app.frames import floats, where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +39,6 @@ def listed() -> "pd.DataFrame":
     """
     import pandas as pd
 
-    from app.frames import where
-
     known, lines = _summaries(), []
     for name in run_names():
         path = session.run_path(name)
@@ -54,11 +53,22 @@ def listed() -> "pd.DataFrame":
             held = (now, line)
             if line["status"] not in ("running", "empty"):
                 known[str(path)] = held
-        lines.append(held[1])
+        lines.append(held[1] | {"damaged": held[1]["damaged"] or str(path) in _damaged()})
     table = pd.DataFrame(lines, columns=list(COLUMNS))
     table = table.sort_values("created", ascending=False, ignore_index=True)
     last = np.array([run == session.EXAMPLE for run in table["run"]], dtype=bool)
     return pd.concat([where(table, ~last), where(table, last)], ignore_index=True)
+
+
+@st.cache_resource(show_spinner=False)
+def _damaged() -> set[str]:
+    """Return the folders of runs in which a page has found damage that the list does not see."""
+    return set()
+
+
+def mark_damaged(path: Path) -> None:
+    """Remember that a file of a run is damaged: the list reads no rows and would not know."""
+    _damaged().add(str(path))
 
 
 def run_names() -> list[str]:
@@ -81,9 +91,14 @@ def summary(path: Path) -> dict[str, Any] | None:
     from inspector import open_run
 
     try:
-        return open_run(path).summary()
+        run = open_run(path)
+        line = run.summary()
     except OSError:
         return None
+    if line["status"] in ("running", "interrupted"):  # its writer may not have said how many yet
+        counted = np.nansum(floats(run.solve_table(), "rows"))
+        line["rows"] = max(int(line["rows"] or 0), int(counted))
+    return line
 
 
 def stamp(path: Path) -> Stamp:

@@ -7,6 +7,7 @@ session.
 
 import json
 import os
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -173,6 +174,8 @@ def open_run(run_id: str | None) -> "Run | None":
     except FileNotFoundError:
         return None
     held[key] = run  # last used stands last
+    if run.live:
+        keep_alive(path)
     for old in list(held)[:-OPEN_RUNS]:
         del held[old]
     return run
@@ -181,6 +184,14 @@ def open_run(run_id: str | None) -> "Run | None":
 def list_runs() -> "pd.DataFrame":
     """List the runs folder, newest first (columns as `inspector.list_runs`)."""
     return _listed(str(runs_root()))
+
+
+def keep_alive(path: Path, seconds: float = 5.0) -> None:
+    """Tell the worker of a run that somebody looks, by its `lease`, if it has one."""
+    lease = path / "lease"
+    with suppress(OSError):
+        if time.time() - lease.stat().st_mtime > seconds:
+            os.utime(lease)
 
 
 @st.cache_data(ttl=1.0, show_spinner=False)

@@ -28,7 +28,7 @@ class Theme:
     band_inner: str  # 25 to 75 %
     ghost: str  # the run compared with, drawn dashed
     nothing: str  # raster cells without an attempt
-    highlights: tuple[str, str, str, str, str, str]  # at most six picked rows
+    highlights: tuple[str, str, str, str, str, str]  # picked rows; not blue first: bands are blue
     p: str
     i: str
     d: str
@@ -50,7 +50,7 @@ LIGHT = Theme(
     band_inner="#8fc0e0",
     ghost="#7a8290",
     nothing="#eceff3",
-    highlights=("#0072b2", "#d55e00", "#00795c", "#a6447f", "#806600", "#3d4452"),
+    highlights=("#a6447f", "#00795c", "#806600", "#0072b2", "#d55e00", "#3d4452"),
     p="#0072b2",
     i="#a6447f",
     d="#806600",
@@ -81,7 +81,7 @@ DARK = Theme(
     band_inner="#2b6a92",
     ghost="#8791a0",
     nothing="#1b212b",
-    highlights=("#56b4e9", "#e69f00", "#3fcba0", "#e08bc0", "#f0e442", "#c9d0da"),
+    highlights=("#e08bc0", "#3fcba0", "#f0e442", "#56b4e9", "#e69f00", "#c9d0da"),
     p="#56b4e9",
     i="#e08bc0",
     d="#f0e442",

@@ -34,6 +34,9 @@ class Cancelled(BaseException):
     """Somebody pressed Cancel, or nobody looked any more; ends the solve from a hook."""
 
 
+FAST_BLOCK = 12  # attempts between looks at what viewers ask for, outside slow motion
+
+
 class Control(Hook):
     """Obeys `control.json`: pause, cancel, slow motion; and watches the lease.
 
@@ -42,8 +45,6 @@ class Control(Hook):
         recorder: written out before a wait, so that viewers see where the solve stands.
         keep_running: whether to go on when nobody looks.
     """
-
-    block_size = 1
 
     def __init__(self, path: Path, recorder: Inspector | None, keep_running: bool) -> None:
         self.path = path
@@ -55,7 +56,7 @@ class Control(Hook):
         self.poll()
 
     def on_steps(self, steps: StepBlock) -> None:
-        """Wait or stop, if asked to, after every attempt."""
+        """Wait or stop, if asked to: after every attempt in slow motion, else after each block."""
         now = time.monotonic()
         if now - self.polled >= POLL_SECONDS:
             self.poll()
@@ -84,6 +85,7 @@ class Control(Hook):
         asked = read_json(self.path / "control.json")
         rate = asked.get("attempts_per_second")
         self.rate = float(rate) if isinstance(rate, int | float) and rate > 0 else None
+        self.block_size = 1 if self.rate else FAST_BLOCK
         self.command = str(asked.get("command", "run"))
         if self.command == "cancel":
             raise Cancelled("cancelled by a viewer")

@@ -25,6 +25,7 @@ HOME = Path(__file__).resolve().parent.parent  # what `app`, `solver`, ... are i
 AT_ONCE = 2  # processes that solve at the same time; further runs wait
 KILL_AFTER = 3.0  # seconds a worker has to obey a cancel
 TICK = 0.1
+WARM_AFTER = 3.0  # seconds after a start until the next spare process is made ready
 LEASE_EVERY = 5.0  # seconds between signs that somebody is looking
 STDERR_LINES = 30
 EXIT_FILE = "worker_exit.json"
@@ -92,6 +93,7 @@ class Workers:
         self.jobs: dict[str, Job] = {}
         self.queue: list[str] = []
         self.spare: Spare | None = None
+        self.warm_at: float | None = None
         self.lock = threading.RLock()
         self.stopped = threading.Event()
         self.thread = threading.Thread(target=self._watch, name="stepscope-workers", daemon=True)
@@ -102,6 +104,12 @@ class Workers:
         with self.lock:
             if self.spare is None or self.spare.process.poll() is not None:
                 self.spare = self._spawn()
+
+    def warm_soon(self, seconds: float) -> None:
+        """Start the spare process a little later, so that the first picture comes first."""
+        with self.lock:
+            if self.spare is None and self.warm_at is None:
+                self.warm_at = time.monotonic() + seconds
 
     def start(self, spec: Mapping[str, Any], viewer: str = "") -> str:
         """Start a run, or queue it, and return its id."""
@@ -137,6 +145,16 @@ class Workers:
             if job.command == "pause":
                 return "paused"
             return "running" if (job.path / "run.json").exists() else "starting"
+
+    def obeys(self, run: str) -> bool:
+        """Whether a run has a process that reads `control.json`, whoever started it."""
+        if self.state(run) not in (None, "ended"):
+            return True
+        return self.state(run) is None and (self.root / run / "control.json").exists()
+
+    def asked(self, run: str) -> str:
+        """Return the command a run was given last."""
+        return str(read_json(self.root / run / "control.json").get("command", "run"))
 
     def spec(self, run: str) -> dict[str, Any] | None:
         """Return what was asked for, also before the worker has written it."""
@@ -197,6 +215,8 @@ class Workers:
 
     def close(self) -> None:
         """Stop watching, and stop every process that was not told to keep running."""
+        if self.stopped.is_set():
+            return
         self.stopped.set()
         self.thread.join(timeout=2)
         with self.lock:
@@ -238,7 +258,7 @@ class Workers:
             spare = self.spare
             if spare is None or spare.process.poll() is not None:
                 spare = self._spawn()
-            self.spare = None
+            self.spare, self.warm_at = None, time.monotonic() + WARM_AFTER
             job.process, job.log = spare.process, spare.log
             order = json.dumps({"path": str(job.path), "spec": job.spec})
             with suppress(OSError):  # a process that died before: found by the watch
@@ -267,8 +287,8 @@ class Workers:
                 elif now - job.leased > LEASE_EVERY and any(map(self.alive, job.viewers)):
                     self._touch(job)
             self._start_queued()
-            used = self.spare is None and (self.jobs or False)
-            if used and len(self.running()) < self.at_once:
+            due = self.warm_at is not None and now >= self.warm_at
+            if self.spare is None and due and len(self.running()) < self.at_once:
                 self.warm()
 
     def _touch(self, job: Job) -> None:
@@ -304,7 +324,8 @@ class Workers:
 
 def new_run_id(problem: str) -> str:
     """Return a run id: problem, time of day and three letters, safe as a folder and in a link."""
-    name = "".join(c if c.isalnum() and c.isascii() else "_" for c in problem)[:32]
+    named = problem.rpartition(":")[2] or problem  # of path/to/file.py:Name the name
+    name = "".join(c if c.isalnum() and c.isascii() else "_" for c in named)[:32]
     return f"{name}-{datetime.now():%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 

@@ -36,7 +36,7 @@ def parts(
     attempts: tuple[int, int] | None = None,
     kind: str = "steps",
 ) -> Iterator[Part]:
-    """Yield the stored rows of a solve batch by batch, in order of attempt; damaged ones are left out.
+    """Yield the stored rows of a solve batch by batch, by attempt; damaged ones are left out.
 
     Args:
         columns: names to read; those a batch lacks are missing from its part.
@@ -106,8 +106,8 @@ def grids(
 ) -> Iterator[Grid]:
     """Yield columns as grids, in order of attempt; an attempt that is nowhere stored is left out.
 
-    The columns of a grid are in the order of `recorded_instances`. Batches in which nobody is missing are
-    only reshaped: neither the instance nor the attempt of their rows is read.
+    The columns of a grid are in the order of `recorded_instances`. Batches in which nobody is
+    missing are only reshaped: neither the instance nor the attempt of their rows is read.
     """
     instances = recorded_instances(run, solve)
     place = np.full(int(instances.max(initial=0)) + 1, -1, "i8")
@@ -162,7 +162,7 @@ def _cut(grid: Grid, attempts: tuple[int, int] | None) -> Grid:
 
 
 def recorded_instances(run: "Run", solve: int) -> np.ndarray:
-    """Return the instances whose steps are kept, `(M,)` ascending; read from the rows if need be."""
+    """Return the instances whose steps are kept, `(M,)` ascending; from the rows if need be."""
     known = run.solve_state(solve).recorded
     if known is not None:
         return known

@@ -19,15 +19,15 @@ _TAKEN = ("t", "dt", "error_ratio", "accepted", "running")
 class Copy:
     """Tensors on their way to the host.
 
-    What is on the host already is taken as it is. From a CUDA device the copy is queued behind the work
-    under way, and only `arrays` waits for it.
+    What is on the host already is taken as it is. From a CUDA device the copy is queued behind the
+    work under way, and only `arrays` waits for it.
 
     Args:
         tensors: detached and never written to again.
     """
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
-        self._event: Any = None
+        self._events: list[Any] = []
         self._tensors = dict(tensors)
         devices = {tensor.device for tensor in tensors.values() if tensor.device.type != "cpu"}
         for device in devices:
@@ -36,21 +36,22 @@ class Copy:
                 if tensor.device == device:
                     self._tensors[name] = tensor.to("cpu", non_blocking=not wait)
             if not wait:
-                self._event = torch.cuda.Event()
-                self._event.record(torch.cuda.current_stream(device))
+                event = torch.cuda.Event()
+                event.record(torch.cuda.current_stream(device))
+                self._events.append(event)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the tensors as numpy, once they have arrived."""
-        if self._event is not None:
-            self._event.synchronize()
+        for event in self._events:
+            event.synchronize()
         return {name: to_numpy(tensor) for name, tensor in self._tensors.items()}
 
 
 class StepRows:
     """The rows of one StepBlock, as a writer takes them.
 
-    On the host nothing is done before `columns` is called in the writer's thread, not even measuring
-    the statistics. From a device everything is copied at once, behind the work under way.
+    On the host nothing is done before `columns` is called in the writer's thread, not even
+    measuring the statistics. From a device everything is copied at once, behind the work under way.
 
     Args:
         steps: attempts of the whole batch.
@@ -94,7 +95,9 @@ class StepRows:
         with np.errstate(over="ignore"):  # beyond float32 is infinite
             for name, grid in grids.items():
                 flat = grid.reshape(-1)
-                columns[name] = as_dtype(flat if where is None else flat[where], _DTYPES[dtypes[name]])
+                columns[name] = as_dtype(
+                    flat if where is None else flat[where], _DTYPES[dtypes[name]]
+                )
         return columns, full
 
 
@@ -111,25 +114,25 @@ class StateRows:
 
     Args:
         first: number of the first attempt; -1 for the initial state.
-        keep: `(n, R)` bool, whether a step was accepted.
+        taken: `(n, R)` bool, whether the step was accepted.
         t: `(n, R)` time of each state.
         y: `(n, R, D)`.
         instances: `(R,)`.
     """
 
     def __init__(
-        self, first: int, keep: Tensor, t: Tensor, y: Tensor, instances: np.ndarray
+        self, first: int, taken: Tensor, t: Tensor, y: Tensor, instances: np.ndarray
     ) -> None:
-        self.attempts = (first, first + len(keep))
-        self.rows = keep.numel()
+        self.attempts = (first, first + len(taken))
+        self.rows = taken.numel()
         flat = torch.view_as_real(y).flatten(-2) if y.is_complex() else y
-        self._copy = Copy({"keep": keep, "t": t, "y": flat})
+        self._copy = Copy({"taken": taken, "t": t, "y": flat})
         self._instances = instances
 
     def columns(self) -> tuple[dict[str, np.ndarray], bool]:
         """Return name -> `(rows,)`, `y` as `(rows, D)`; states are never taken as complete."""
         grids = self._copy.arrays()
-        attempt, position = np.nonzero(grids["keep"])
+        attempt, position = np.nonzero(grids["taken"])
         y = grids["y"][attempt, position]
         return {
             "attempt": (attempt + self.attempts[0]).astype("i4"),
@@ -140,7 +143,7 @@ class StateRows:
 
 
 def to_numpy(tensor: Tensor) -> np.ndarray:
-    """Return a tensor as numpy, sharing its memory if it is on the host and numpy knows its type."""
+    """Return a tensor as numpy, without a copy if it is on the host and numpy has its type."""
     try:
         return tensor.numpy()
     except (TypeError, RuntimeError):  # on a device, with a gradient, or bfloat16

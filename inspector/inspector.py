@@ -2,30 +2,23 @@
 
 import itertools
 import os
-import platform
-import resource
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from importlib import metadata
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from inspector.buffer import Copy, StateRows, StepRows, to_numpy
-from inspector.schema import COUNTS, Column
-from inspector.store.writer import FLUSH_ATTEMPTS, RunWriter, Status
-from solver.catalogue import statistic_by_name
-from solver.catalogue import statistics as all_statistics
+from inspector import arguments, records
+from inspector.buffer import StateRows, StepRows
+from inspector.schema import Column
+from inspector.store.output import Status
+from inspector.store.writer import FLUSH_ATTEMPTS, RunWriter
 from solver.hooks import Hook, SolveEnd, SolveInfo, StepBlock
 from solver.statistics.base import Statistic
-
-MOST_MESSAGES = 100  # of failed instances, for each solve
 
 
 @dataclass
@@ -35,7 +28,8 @@ class _Solve:
     number: int
     columns: tuple[Column, ...]
     instances: np.ndarray | None
-    states: np.ndarray
+    states: np.ndarray  # (R,) instances whose states are kept
+    picked: torch.Tensor | None  # the same on the device of the solve; None if they are all
     next_attempt: int = 0
 
 
@@ -47,26 +41,29 @@ class Inspector(Hook):
                 sol = solve_ivp(f, y0, t_eval, hooks=[insp])
                 insp.log(loss=loss)
 
-    Recording never changes a solve and never ends a training: errors of the disk are reported by one
-    warning, counted, and shown by the viewer. A run that exists is continued. Without `with`, the run is
-    closed by `close`, or when the inspector is no longer used, or when Python ends.
+    Recording never changes a solve and never ends a training: errors of the disk are reported by
+    one warning, counted, and shown by the viewer. A run that exists is continued. Without `with`,
+    the run is closed by `close`, or when the inspector is no longer used, or when Python ends.
 
-    A copy of an inspector, by `copy`, `deepcopy` or `pickle` (so also one in a copied or saved model, or
-    in a forked process), records nothing: two recorders of one solve would count it twice.
+    A copy of an inspector, by `copy`, `deepcopy` or `pickle` (so also one in a copied or saved
+    model, or in a forked process), records nothing: two recorders of one solve would count it
+    twice.
 
     Args:
         path: folder of the run; made if missing.
         statistics: which further columns to keep: "all", or names, or Statistic objects.
         every: record every k-th solve, the first one included.
-        instances: rows of the batch to keep: None for all, a slice, or their numbers; numbers beyond a
-            batch are left out.
-        states: whose accepted states to keep too: a number of instances, spread evenly, or their numbers.
-        flush: "auto" writes after 16 attempts, 4096 rows or a quarter of a second, whichever is first;
-            "always" writes every attempt before the solver goes on.
+        instances: rows of the batch to keep: None for all, a slice, or their numbers; numbers
+            beyond a batch are left out.
+        states: whose accepted states to keep too: a number of instances, spread evenly, or their
+            numbers.
+        flush: "auto" writes after 12 attempts, 4096 rows or a quarter of a second, whichever is
+            first; "always" writes every attempt before the solver goes on.
         note: shown in the list of runs.
         spec: what `stepscope run` takes to do the run again.
         parameters: name -> one number for each instance, shown beside it.
-        on_full: when the disk cannot keep up, "drop" leaves rows out and counts them, "block" waits.
+        on_full: when the disk cannot keep up, "drop" leaves rows out and counts them, "block"
+            waits.
 
     Raises:
         ValueError, TypeError: an argument is not allowed.
@@ -87,7 +84,7 @@ class Inspector(Hook):
         on_full: Literal["drop", "block"] = "drop",
     ) -> None:
         self._begin(path)
-        self.statistics = _checked_statistics(statistics)
+        self.statistics = arguments.checked_statistics(statistics)
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
             raise ValueError(f"every={every!r}: must be a whole number of at least 1")
         if flush not in ("auto", "always"):
@@ -96,26 +93,26 @@ class Inspector(Hook):
             raise ValueError(f"on_full={on_full!r}: must be 'drop' or 'block'")
         self._every = every
         self._instances = (
-            instances if isinstance(instances, slice) else _numbers("instances", instances)
+            instances if isinstance(instances, slice) else arguments.numbers("instances", instances)
         )
-        self._states = _checked_states(states)
+        self._states = arguments.checked_states(states)
         self.wants_states = not (isinstance(self._states, int) and self._states == 0)
         self.block_size = 1 if flush == "always" else FLUSH_ATTEMPTS
         self._writer = RunWriter(
             self.path,
             spec=spec,
             note=note,
-            versions=_versions(),
-            parameters=None if parameters is None else _plain(parameters),
+            versions=records.versions(),
+            parameters=None if parameters is None else records.plain(parameters),
             flush=flush,
             on_full=on_full,
-            rank=_rank(),
+            rank=records.rank(),
         )
         weakref.finalize(self, self._writer.close)
 
     def _begin(self, path: str | os.PathLike[str]) -> None:
         """Set up an inspector that does not record yet; a copy stays one."""
-        self.path = _checked_path(path)
+        self.path = arguments.checked_path(path)
         self.statistics: Sequence[Statistic | str] = ()
         self._writer: RunWriter | None = None
         self._every = 1
@@ -131,13 +128,13 @@ class Inspector(Hook):
     def log(self, **scalars: Any) -> None:
         """Record named numbers, such as `loss=...`: Python numbers or tensors with one element.
 
-        They belong to the current `iteration`, or to the number of this call if there is none. A tensor on
-        a device is not waited for.
+        They belong to the current `iteration`, or to the number of this call if there is none. A
+        tensor on a device is not waited for.
 
         Raises:
             TypeError: a value is no number.
         """
-        values = {name: _scalar(name, value) for name, value in scalars.items()}
+        values = {name: records.scalar(name, value) for name, value in scalars.items()}
         iteration = next(self._logged) if self._iteration is None else self._iteration
         if self._writer is not None:
             self._writer.scalars(iteration, values)
@@ -165,10 +162,10 @@ class Inspector(Hook):
     def note_parameters(self, parameters: Mapping[str, Any]) -> None:
         """Record a number for each instance under each name, to be shown beside it."""
         if self._writer is not None:
-            self._writer.set_parameters(_plain(parameters))
+            self._writer.set_parameters(records.plain(parameters))
 
     def flush(self) -> bool:
-        """Wait until all that was handed over is in the files; returns whether nothing was lost so far."""
+        """Wait until all is in the files; returns whether nothing was lost so far."""
         return self._writer.flush() if self._writer is not None else True
 
     def close(self, status: Status = "finished") -> None:
@@ -232,20 +229,21 @@ class Inspector(Hook):
         if ordinal % self._every:
             return
         wanted = {each if isinstance(each, str) else each.name for each in self.statistics}
-        columns = tuple(_column(each) for each in info.statistics if each.name in wanted)
-        instances = _chosen(self._instances, info.batch)
-        settings = _settings(info) | {
+        columns = tuple(records.column(each) for each in info.statistics if each.name in wanted)
+        instances = arguments.chosen(self._instances, info.batch)
+        settings = records.settings(info) | {
             "iteration": self._iteration,
             "ordinal": ordinal,
             "instances": None if instances is None else instances,
         }
-        states = _spread(self._states, info.batch)
+        states = arguments.spread(self._states, info.batch)
         number = self._writer.start_solve(settings, columns)
-        self._solves[info] = _Solve(number, columns, instances, states)
+        rows = torch.from_numpy(states).to(info.y0.device)
+        picked = None if len(states) == info.batch else rows
+        self._solves[info] = _Solve(number, columns, instances, states, picked)
         if len(states):
-            rows = torch.from_numpy(states).to(info.y0.device)
-            keep = torch.ones((1, len(states)), dtype=torch.bool, device=info.y0.device)
-            first = StateRows(-1, keep, info.t0[rows][None], info.y0[rows][None], states)
+            there = torch.ones((1, len(states)), dtype=torch.bool, device=info.y0.device)
+            first = StateRows(-1, there, info.t0[rows][None], info.y0[rows][None], states)
             self._writer.steps(number, first, "states")
 
     def on_steps(self, steps: StepBlock) -> None:
@@ -257,10 +255,10 @@ class Inspector(Hook):
         block = StepRows(steps, solve.columns, solve.instances)
         self._writer.steps(solve.number, block)
         if steps.y is not None and len(solve.states):
-            rows = torch.from_numpy(solve.states).to(steps.y.device)
-            keep = (steps.accepted & steps.running)[:, rows]
-            t = steps.t[:, rows] + steps.dt[:, rows]
-            block = StateRows(steps.first, keep, t, steps.y[:, rows], solve.states)
+            taken, t, dt, y = steps.accepted, steps.t, steps.dt, steps.y
+            if solve.picked is not None:  # the others' states need not wait for the disk
+                taken, t, dt, y = (one[:, solve.picked] for one in (taken, t, dt, y))
+            block = StateRows(steps.first, taken, t + dt, y, solve.states)
             self._writer.steps(solve.number, block, "states")
 
     def on_solve_end(self, end: SolveEnd) -> None:
@@ -268,176 +266,5 @@ class Inspector(Hook):
         solve = self._solves.pop(end.solve, None)
         if solve is None or self._writer is None:
             return
-        record, rows = _outcome(end)
+        record, rows = records.outcome(end)
         self._writer.end_solve(solve.number, record, rows)
-
-
-def _checked_path(path: str | os.PathLike[str]) -> Path:
-    text = os.fspath(path)
-    allowed = "must name the folder of a run"
-    if not isinstance(text, str) or "\0" in text or Path(text).name in ("", ".."):
-        raise ValueError(f"path={path!r}: {allowed}")
-    longest = len(os.fsencode(Path(text).name))
-    if longest > 255:
-        raise ValueError(f"path={path!r}: {allowed} of at most 255 bytes, not {longest}")
-    return Path(text)
-
-
-def _checked_statistics(
-    statistics: Literal["all"] | Iterable[str | Statistic],
-) -> tuple[str | Statistic, ...]:
-    if isinstance(statistics, str):
-        if statistics != "all":
-            raise ValueError(f"statistics={statistics!r}: must be 'all', or names in a list")
-        return tuple(all_statistics())
-    wanted = tuple(statistics)
-    for each in wanted:
-        if isinstance(each, str):
-            statistic_by_name(each)  # raises with the nearest name
-        elif not isinstance(each, Statistic):
-            raise TypeError(f"statistics holds {each!r}: must be names or Statistic objects")
-    return wanted
-
-
-def _numbers(name: str, values: Iterable[int] | None) -> np.ndarray | None:
-    """Return numbers of instances, ascending and each once."""
-    if values is None:
-        return None
-    plain = values.tolist() if isinstance(values, Tensor | np.ndarray) else list(values)
-    for value in plain:
-        if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
-            raise ValueError(f"{name} holds {value!r}: must be numbers of instances from 0 on")
-    return np.unique(np.array(plain, "i8"))
-
-
-def _checked_states(states: int | Iterable[int]) -> int | np.ndarray:
-    if isinstance(states, int) and not isinstance(states, bool):
-        if states < 0:
-            raise ValueError(f"states={states}: must be a number of instances, or their numbers")
-        return states
-    if isinstance(states, bool | str):
-        raise TypeError(f"states={states!r}: must be a number of instances, or their numbers")
-    found = _numbers("states", states)
-    return 0 if found is None or not len(found) else found
-
-
-def _chosen(instances: slice | np.ndarray | None, batch: int) -> np.ndarray | None:
-    """Return the instances of a batch to keep, None for all."""
-    if instances is None:
-        return None
-    if isinstance(instances, slice):
-        return np.unique(np.arange(batch)[instances])
-    return instances[instances < batch]
-
-
-def _spread(states: int | np.ndarray, batch: int) -> np.ndarray:
-    """Return the instances of a batch whose states are kept."""
-    if isinstance(states, int):
-        count = min(states, batch)
-        return np.linspace(0, batch - 1, count).round().astype("i8") if count else np.empty(0, "i8")
-    return states[states < batch]
-
-
-def _column(statistic: Statistic) -> Column:
-    """Return how a statistic is stored: codes as `i2`, indices as `i4`, all else as `f4`."""
-    dtype = "i2" if statistic.labels else "i4" if statistic.unit == "index" else "f4"
-    return Column(
-        statistic.name,
-        dtype,
-        statistic.unit,
-        statistic.help,
-        {int(code): word for code, word in statistic.labels.items()},
-        title=statistic.title,
-        signed=statistic.signed,
-        log=statistic.log,
-    )
-
-
-def _settings(info: SolveInfo) -> dict[str, Any]:
-    """Return what is known of a solve, for its `start` line."""
-    names = (
-        *("batch", "dim", "dtype", "time_dtype", "device", "method", "method_order", "error_order"),
-        *("controller", "controller_settings", "adjoint", "engine", "stepping"),
-    )
-    settings = {name: getattr(info, name) for name in names}
-    for name in ("t0", "t1", "rtol", "atol", "max_steps"):
-        value = getattr(info, name)
-        settings[name] = _shortest(to_numpy(value)) if isinstance(value, Tensor) else value
-    return settings
-
-
-def _shortest(value: np.ndarray) -> Any:
-    """Return a float32 number as the short decimal it was made from: 1e-4, not 9.999999747e-05."""
-    return float(str(value[()])) if value.ndim == 0 and value.dtype == np.float32 else value
-
-
-def _outcome(end: SolveEnd) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return the `end` and the `rows` line of a solve; no rows when it was broken off."""
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    record: dict[str, Any] = {
-        "seconds": end.wall_seconds,
-        "error": end.error,
-        "memory_bytes": memory,
-    }
-    solution = end.solution
-    if solution is None:
-        return record, None
-    stats = solution.stats
-    rows = {name: to_numpy(getattr(stats, name)) for name in COUNTS}
-    rows["status"], rows["component"] = to_numpy(solution.status), to_numpy(solution.component)
-    rows["t_reached"] = to_numpy(solution.t_reached)
-    failed = np.flatnonzero(rows["status"])
-    messages = {str(row): solution.message(row) for row in failed[:MOST_MESSAGES].tolist()}
-    codes, counts = np.unique(rows["status"], return_counts=True)
-    record |= {
-        "n_attempts": int(rows["n_steps"].max(initial=0)),
-        "n_f_calls": stats.n_f_calls,
-        "n_rows_evaluated": stats.n_rows_evaluated,
-        "n_failed": len(failed),
-        "totals": {name: int(rows[name].sum()) for name in COUNTS},
-        "statuses": {str(code): int(count) for code, count in zip(codes, counts, strict=True)},
-    }
-    return record, rows | {"messages": messages}
-
-
-def _scalar(name: str, value: Any) -> float | Callable[[], float]:
-    """Return a number now, or a way to get it later that does not wait for a device now."""
-    if isinstance(value, Tensor) and value.numel() == 1 and not value.is_complex():
-        if value.device.type == "cpu":
-            return float(value.detach())
-        copy = Copy({"value": value.detach().clone()})
-        return lambda: float(copy.arrays()["value"].reshape(()))
-    if isinstance(value, np.ndarray) and value.size == 1:
-        value = value.item()
-    try:
-        if isinstance(value, str | bytes | Tensor):
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError):
-        shape = f" of shape {tuple(value.shape)}" if isinstance(value, Tensor) else ""
-        raise TypeError(
-            f"log({name}=...) got a {type(value).__name__}{shape}: must be a number, or a tensor with "
-            "one element"
-        ) from None
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return per-instance values as lists."""
-    return {
-        name: to_numpy(value).tolist() if isinstance(value, Tensor) else value
-        for name, value in values.items()
-    }
-
-
-def _versions() -> dict[str, str]:
-    try:
-        own = metadata.version("stepscope")
-    except metadata.PackageNotFoundError:
-        own = "not installed"
-    return {"stepscope": own, "python": platform.python_version(), "torch": str(torch.__version__)}
-
-
-def _rank() -> int:
-    """Return the rank that launchers such as torchrun give each process."""
-    rank = os.environ.get("RANK", "0")
-    return int(rank) if rank.isdigit() else 0

@@ -49,8 +49,8 @@ def list_runs(root: str | os.PathLike[str]) -> "pd.DataFrame":
     """List the runs in a folder, the newest first, without reading their rows.
 
     Returns:
-        `run, status, problem, method, controller, created, seconds, solves, rows, bytes, note`; empty when
-        the folder is missing.
+        `run, status, problem, method, controller, created, seconds, solves, rows, bytes, note`;
+        empty when the folder is missing.
     """
     import pandas as pd
 

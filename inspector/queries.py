@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from inspector import arrays
-from inspector.tables import per_instance
+from inspector.tables import per_instance, solve_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,13 +52,14 @@ def raster(
 ) -> Raster:
     """Return a value over instances and attempts, at most `rows` x `cols` cells.
 
-    Cells that do not fit are pooled so that the extreme one stays visible: the smallest step size and the
-    refusal, but the largest of everything else.
+    Cells that do not fit are pooled so that the extreme one stays visible: the smallest step size
+    and the refusal, but the largest of everything else.
 
     Args:
         value: a column; `dt` is shown by its size, whatever its sign.
         attempts: half-open range, None for all so far.
-        order: of the rows: by index, by number of attempts, or by the time of the last attempt, most first.
+        order: of the rows: by index, by number of attempts, or by the time of the last attempt,
+            most first.
 
     Raises:
         KeyError: the run has no such solve.
@@ -169,8 +170,8 @@ def dt_quantiles(run: "Run", solve: int = 0, points: int = 400) -> "pd.DataFrame
     """Return quantiles of the step size over the instances that were running.
 
     Returns:
-        `attempt` (the middle of its bin), `q05 q25 q50 q75 q95` in units of time, and `active`, the most
-        instances running at once in the bin.
+        `attempt` (the middle of its bin), `q05 q25 q50 q75 q95` in units of time, and `active`, the
+        most instances running at once in the bin.
 
     Raises:
         KeyError: the run has no such solve.
@@ -218,8 +219,8 @@ def trace(run: "Run", solve: int, instance: int, points: int = 2000) -> "pd.Data
     """Return the steps of one instance, thinned so that every peak stays.
 
     Returns:
-        The columns of `Run.steps` without `solve`; of every stretch the rows with the smallest and largest
-        `dt` and `error_ratio` and, if there is one, a refused attempt.
+        The columns of `Run.steps` without `solve`; of every stretch the rows with the smallest and
+        largest `dt` and `error_ratio` and, if there is one, a refused attempt.
 
     Raises:
         KeyError: the run has no such solve.
@@ -237,7 +238,7 @@ def trace(run: "Run", solve: int, instance: int, points: int = 2000) -> "pd.Data
 
 
 def thin(values: np.ndarray, bins: int) -> np.ndarray:
-    """Return ascending places of at most `2 * bins + 2` values: both ends and each bin's extremes."""
+    """Return places of at most `2 * bins + 2` values: both ends and each bin's extremes."""
     count = len(values)
     if count <= 2 * bins + 2 or bins < 1:
         return np.arange(count)
@@ -256,26 +257,27 @@ def tiles(run: "Run", solve: int = 0) -> dict[str, Any]:
     """Return the numbers that sum a solve up.
 
     Returns:
-        `attempts` (of the batch), `accept_share`, `active` (instances still running), `evals_per_second` (of
-        rows of the vector field), `slowest` (instance with the most attempts, -1 if none), `refused`,
-        `failed` and `wasted_share` (of evaluated rows that no running instance needed); NaN where not known.
+        `attempts` (of the batch), `accept_share`, `active` (instances still running),
+        `evals_per_second` (of rows of the vector field), `slowest` (instance with the most
+        attempts, -1 if none), `refused`, `failed` and `wasted_share` (of evaluated rows that no
+        running instance needed); NaN where not known.
 
     Raises:
         KeyError: the run has no such solve.
     """
     values = per_instance(run, solve)
-    table = run.solve_table().iloc[solve]
+    line = solve_line(run, solve)
     status, steps = values["status"].astype("i8"), values["n_steps"].astype("i8")
     total, accepted = int(steps.sum()), int(values["n_accepted"].sum())
     live = run.is_live(solve)
-    evals, evaluated = float(np.nansum(values["n_f_evals"])), _float(table["n_rows_evaluated"])
-    seconds = _float(table["seconds"])
+    evals, evaluated = float(np.nansum(values["n_f_evals"])), float(line["n_rows_evaluated"])
+    seconds = float(line["seconds"])
     active = 0
     if live:
         t_end, direction = values["t1"], np.sign(values["t1"] - values["t0"])
         active = int(((t_end - values["t_reached"]) * direction > 0).sum()) if len(status) else 0
     return {
-        "attempts": int(_float(table["n_attempts"], 0.0)),
+        "attempts": int(np.nan_to_num(line["n_attempts"])),
         "accept_share": accepted / total if total else float("nan"),
         "active": active,
         "evals_per_second": evaluated / seconds if seconds > 0 else float("nan"),
@@ -290,8 +292,8 @@ def limiter_shares(run: "Run", solve: int = 0, bins: int = 100) -> "pd.DataFrame
     """Return what set the size of the steps, as shares of the instances running.
 
     Returns:
-        `attempt` (the middle of its bin) and one column for each label that occurs, shares that add up to 1;
-        only `attempt` when the run did not record `limiter`.
+        `attempt` (the middle of its bin) and one column for each label that occurs, shares that add
+        up to 1; only `attempt` when the run did not record `limiter`.
 
     Raises:
         KeyError: the run has no such solve.
@@ -327,7 +329,8 @@ def compare(run_a: "Run", run_b: "Run", solve: int = 0) -> "pd.DataFrame":
     """Return the same numbers of two runs side by side.
 
     Returns:
-        `quantity, a, b, difference` (b - a) and `percent` (of a; NaN where a is 0 or a number is missing).
+        `quantity, a, b, difference` (b - a) and `percent` (of a; NaN where a is 0 or a number is
+        missing).
 
     Raises:
         KeyError: one of the runs has no such solve.
@@ -345,7 +348,7 @@ def compare(run_a: "Run", run_b: "Run", solve: int = 0) -> "pd.DataFrame":
 
 def _quantities(run: "Run", solve: int) -> dict[str, float]:
     values = per_instance(run, solve)
-    line = run.solve_table().iloc[solve]
+    line = solve_line(run, solve)
     steps = values["n_steps"].astype("f8")
     total = float(steps.sum())
     return {
@@ -354,12 +357,12 @@ def _quantities(run: "Run", solve: int) -> dict[str, float]:
         "refused": float(values["n_rejected"].sum()),
         "accept share": float(values["n_accepted"].sum()) / total if total else float("nan"),
         "evaluations": float(values["n_f_evals"].sum()) if len(steps) else float("nan"),
-        "evaluated rows": _float(line["n_rows_evaluated"]),
-        "attempts of the batch": _float(line["n_attempts"]),
+        "evaluated rows": float(line["n_rows_evaluated"]),
+        "attempts of the batch": float(line["n_attempts"]),
         "attempts of the slowest": float(steps.max(initial=0)),
         "attempts of the median": float(np.median(steps)) if len(steps) else float("nan"),
         "failed instances": float((values["status"] > 0).sum()),
-        "seconds": _float(line["seconds"]),
+        "seconds": float(line["seconds"]),
     }
 
 
@@ -375,10 +378,3 @@ def _cached(run: "Run", solve: int, key: tuple[Any, ...], make: Callable[[], Any
     while len(cache) > _KEPT:
         cache.popitem(last=False)
     return result
-
-
-def _float(value: Any, missing: float = float("nan")) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):  # pandas' missing whole number
-        return missing

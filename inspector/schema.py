@@ -12,40 +12,45 @@ A run is a folder of JSON and Arrow files. Nothing else is needed to read it::
         except (pa.ArrowInvalid, OSError):
             pass  # the last batch was cut short by a crash; all before it are whole
 
-Files, where `<w>` names a writer, `r<rank>-<token>`. Every process that records into the run is a writer
-of its own and never touches the files of another, so there is no lock:
+Files, where `<w>` names a writer, `r<rank>-<token>`. Every process that records into the run is a
+writer of its own and never touches the files of another, so there is no lock:
 
 `run.json`
     `schema` (SCHEMA_VERSION), `id`, `created` (seconds since 1970), `spec`, `note`, `versions`,
-    `parameters` (name -> one number for each instance), `writers`, `status`. Written to a temporary file
-    and renamed.
+    `parameters` (name -> one number for each instance), `writers`, `status`. Written to a temporary
+    file and renamed.
 `writers/<w>.json`
-    `host`, `pid`, `pid_started`, `started`, `heartbeat`, `ended`, `status` and counts of what was stored,
-    dropped or lost. Its modification time is a sign of life.
+    `host`, `pid`, `pid_started`, `started`, `heartbeat`, `ended`, `status` and counts of what was
+    stored, dropped or lost. Its modification time is a sign of life.
 `solves/<w>.jsonl`
-    One JSON object a line, told apart by `kind`. `columns`: unit, help and labels of the statistics.
-    `start`: number `solve`, settings, `t0` and `t1`. `rows`: what became of each instance. `end`: totals
-    and seconds. An array in which every instance has the same value is written as that one value.
+    One JSON object a line, by `kind`. `columns`: unit, help and labels of the statistics.
+    `start`: number `solve`, settings, `t0` and `t1`. `rows`: what became of each instance. `end`:
+    totals and seconds. An array in which every instance has the same value is written as that one
+    value.
 `scalars/<w>.jsonl`
     `iteration`, `name`, `value`, `time`, `solve` (solves started so far).
 `events.jsonl`
     `time`, `kind`, `text`, `writer` and free data: notes, drops, errors of the disk.
 `steps/<w>-<segment>-s<first solve>.arrows`
-    Arrow IPC streams, LZ4. One row is one attempt of one instance; a record batch belongs to one solve and
-    is ordered by attempt, then instance. Only attempts in which the instance was running are there.
+    Arrow IPC streams, LZ4. One row is one attempt of one instance; a record batch belongs to one
+    solve and is ordered by attempt, then instance. Only attempts in which the instance was running
+    are there.
 `states/<w>-<segment>-s<first solve>.arrows`
-    The same for sampled trajectories: `solve, attempt, instance, t, y` with `y` a list of `D` numbers.
+    The same for sampled trajectories: `solve, attempt, instance, t, y` with `y` a list of `D`
+    numbers.
 `steps/<...>.index`, `states/<...>.index`
-    Text beside each stream. The first line is `stepscope-index 1 <the head of the stream, its schema, in
-    hexadecimal> <crc32 of this line>`, each further line describes one record batch: `offset bytes rows
-    solve first_attempt last_attempt+1 full crc32 <crc32 of this line>`, checksums in hexadecimal. `full` is 1
-    when no recorded instance is missing in any attempt of the batch.
+    Text beside each stream. The first line is `stepscope-index 1 <the head of the stream, its
+    schema, in hexadecimal> <crc32 of this line>`, each further line describes one record batch:
+    `offset bytes rows solve first_attempt last_attempt+1 full crc32 <crc32 of this line>`,
+    checksums in hexadecimal. `full` is 1 when no recorded instance is missing in any attempt of the
+    batch.
 
-`solve` in these files is counted by each writer from 0. The number of a solve in the run is its place in
-the order of start over all writers, so a run that is resumed goes on counting, and nothing is replaced.
+`solve` in these files is counted by each writer from 0. The number of a solve in the run is its
+place in the order of start over all writers, so a run that is resumed goes on counting, and nothing
+is replaced.
 
-JSON numbers that are not finite are the strings `"nan"`, `"inf"` and `"-inf"`. A JSON line ends with a
-member `crc`, the crc32 in hexadecimal of the same object without it.
+JSON numbers that are not finite are the strings `"nan"`, `"inf"` and `"-inf"`. A JSON line ends
+with a member `crc`, the crc32 in hexadecimal of the same object without it.
 """
 
 from dataclasses import dataclass, field

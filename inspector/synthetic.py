@@ -1,4 +1,4 @@
-"""Runs that look like real ones, written by the real writer without a solver, for demos and tests."""
+"""Runs that look like real ones, written by the real writer without a solver."""
 
 import os
 import time

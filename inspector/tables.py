@@ -1,6 +1,6 @@
 """Data frames of a run, each built from as few of its files as can be."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from inspector import arrays
 from inspector.schema import COUNTS, STATUS_NAMES, STEP_NAMES
 from inspector.store.files import number
-from inspector.store.state import SolveState, spread
+from inspector.store.state import spread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,49 +40,6 @@ _SOLVE_COLUMNS = (
     ),
     *(*COUNTS, "rows", "error"),
 )
-
-
-class LiveCounts:
-    """Attempts and progress of each instance of one solve, counted from its stored steps."""
-
-    def __init__(self) -> None:
-        self.n_steps = np.zeros(0, "i8")  # (B,) each
-        self.n_accepted = np.zeros(0, "i8")
-        self.t_reached = np.zeros(0, "f8")
-        self._done: dict[str, int] = {}  # segment -> batches counted
-        self.attempts = 0
-
-    def update(self, run: "Run", solve: int) -> None:
-        """Count the batches that came since the last update."""
-        state = run.solve_state(solve)
-        wanted = ["instance", "t", "dt", "accepted"]
-        for segment, batches in run.places(solve):
-            done = self._done.get(segment.name, 0)
-            for _, columns in segment.load(batches[done:], wanted):
-                self._add(columns)
-            self._done[segment.name] = len(batches)
-        self.attempts = arrays.attempts_stored(run, solve)
-        self._grow(state.batch, state)
-
-    def _add(self, columns: Mapping[str, np.ndarray]) -> None:
-        instance, accepted = columns["instance"], columns["accepted"] != 0
-        if len(instance) and instance.min() >= 0:
-            self._grow(int(instance.max()) + 1, None)
-            size = len(self.n_steps)
-            self.n_steps += np.bincount(instance, minlength=size)
-            self.n_accepted += np.bincount(instance[accepted], minlength=size)
-            # rows are in order of attempt, so the last one of an instance is the one that stays
-            self.t_reached[instance[accepted]] = (columns["t"] + columns["dt"])[accepted]
-
-    def _grow(self, size: int, state: SolveState | None) -> None:
-        more = size - len(self.n_steps)
-        if more > 0:
-            self.n_steps = np.concatenate([self.n_steps, np.zeros(more, "i8")])
-            self.n_accepted = np.concatenate([self.n_accepted, np.zeros(more, "i8")])
-            self.t_reached = np.concatenate([self.t_reached, np.full(more, np.nan)])
-        if state is not None and state.batch == len(self.t_reached):
-            t0 = spread(state.start.get("t0"), state.batch)
-            self.t_reached = np.where(np.isnan(self.t_reached), t0, self.t_reached)
 
 
 def steps_frame(
@@ -178,7 +135,7 @@ def solves_frame(run: "Run") -> "pd.DataFrame":
 
 
 def per_instance(run: "Run", solve: int) -> dict[str, np.ndarray]:
-    """Return what is known of each instance of a solve, `(B,)` each; counted if it has not ended."""
+    """Return what is known of each instance of a solve, `(B,)`; counted if it has not ended."""
     state = run.solve_state(solve)
     rows = state.rows.load() if state.rows is not None else None
     size = state.batch
@@ -222,7 +179,7 @@ def solve_table(run: "Run") -> "pd.DataFrame":
     import pandas as pd
 
     frame = pd.DataFrame(
-        [_solve_line(run, solve) for solve in range(run.n_solves)], columns=_SOLVE_COLUMNS
+        [solve_line(run, solve) for solve in range(run.n_solves)], columns=_SOLVE_COLUMNS
     )
     whole = (
         "batch",
@@ -239,10 +196,11 @@ def solve_table(run: "Run") -> "pd.DataFrame":
     return frame
 
 
-def _solve_line(run: "Run", solve: int) -> dict[str, Any]:
+def solve_line(run: "Run", solve: int) -> dict[str, Any]:
+    """Return the line of one solve in `Run.solve_table`; NaN where something is not known."""
     state = run.solve_state(solve)
     start, end = state.start, state.end or {}
-    totals = end.get("totals") if isinstance(end.get("totals"), dict) else {}
+    totals = end.get("totals")
     line: dict[str, Any] = {"solve": solve, "batch": state.batch, "dim": _number(start.get("dim"))}
     line |= {name: str(start.get(name, "")) for name in _TEXTS}
     line |= {name: _tolerance(start.get(name)) for name in ("rtol", "atol")}
@@ -251,15 +209,15 @@ def _solve_line(run: "Run", solve: int) -> dict[str, Any]:
         name: _number(end.get(name))
         for name in ("n_attempts", "n_f_calls", "n_rows_evaluated", "n_failed")
     }
-    line |= {name: _number(totals.get(name)) for name in COUNTS} if isinstance(totals, dict) else {}
+    known = totals if isinstance(totals, dict) else {}
+    line |= {name: _number(known.get(name)) for name in COUNTS}
     line |= {
         "finished": bool(end) and end.get("error") is None,
         "iteration": _number(start.get("iteration")),
     }
     line |= {"rows": _number(end.get("rows_recorded")), "error": str(end.get("error") or "")}
-    if not end:
+    if "n_attempts" not in end:  # not ended, or broken off
         counts = run.live_counts(solve)
-        last = run.writers.get(state.writer)
         line |= {
             "n_attempts": counts.attempts,
             "n_steps": int(counts.n_steps.sum()),
@@ -267,8 +225,9 @@ def _solve_line(run: "Run", solve: int) -> dict[str, Any]:
             "n_rejected": int((counts.n_steps - counts.n_accepted).sum()),
             "rows": int(counts.n_steps.sum()),
         }
-        if last is not None and last.heartbeat > state.started:
-            line["seconds"] = last.heartbeat - state.started
+    last = run.writers.get(state.writer)
+    if not end and last is not None and last.heartbeat > state.started:
+        line["seconds"] = last.heartbeat - state.started
     return line
 
 

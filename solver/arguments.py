@@ -1,7 +1,9 @@
 """Reads the arguments of a solve: each checked once, with an error that names it."""
 
-from collections.abc import Sequence
-from typing import Any
+import operator
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, SupportsIndex, cast
 
 import torch
 from torch import Tensor
@@ -24,10 +26,13 @@ def read_method(method: str | Method) -> Method:
     """Return the method named or given."""
     if isinstance(method, str):
         return catalogue.method_by_name(method)
-    if isinstance(method, type) and issubclass(method, Method):
+    if isinstance(method, type) and issubclass(method, Method) and hasattr(method, "name"):
         return method()
     if not isinstance(method, Method):
-        raise InvalidType(f"method is a {type(method).__name__}: must be a name or a Method")
+        raise InvalidType(
+            f"method is a {type(method).__name__}: must be a Method, or one of "
+            f"{', '.join(catalogue.methods())}"
+        )
     return method
 
 
@@ -92,7 +97,7 @@ def _one_tolerance(
     name: str, value: Any, layout: StateLayout, dtype: torch.dtype
 ) -> float | Tensor:
     batch, dim = layout.batch, layout.dim
-    if isinstance(value, bool) or not isinstance(value, int | float | Tensor | list | tuple):
+    if isinstance(value, bool | str):
         raise InvalidType(f"{name} is a {type(value).__name__}: must be a number or a tensor")
     try:
         tensor = torch.as_tensor(value, dtype=dtype, device=layout.device).detach()
@@ -156,7 +161,8 @@ def read_step(
 
 def read_max_steps(value: object, batch: int, device: torch.device) -> int | Tensor:
     """Return the attempts allowed, a number or `(B,)`."""
-    if isinstance(value, int) and not isinstance(value, bool):
+    if not isinstance(value, bool | Tensor) and hasattr(value, "__index__"):
+        value = operator.index(cast(SupportsIndex, value))
         if value < 1:
             raise InvalidArgument(f"max_steps is {value}: must be at least 1")
         return value
@@ -198,6 +204,8 @@ def read_hooks(hooks: Sequence[Hook]) -> list[Hook]:
     """
     if isinstance(hooks, Hook):
         hooks = (hooks,)
+    if not isinstance(hooks, Iterable):
+        raise InvalidType(f"hooks is {hooks!r}: must be a sequence of solver.Hook objects")
     unique: list[Hook] = []
     for hook in hooks:
         if not isinstance(hook, Hook):
@@ -212,7 +220,8 @@ def read_statistics(
 ) -> tuple[Statistic, ...]:
     """Return the statistics asked for by the caller and by hooks, each once."""
     found: dict[str, Statistic] = {}
-    for each in (*statistics, *(wanted for hook in hooks for wanted in hook.statistics)):
+    asked = (statistics, *(hook.statistics for hook in hooks))
+    for each in chain.from_iterable(map(_several, asked)):
         if isinstance(each, str):
             statistic = catalogue.statistic_by_name(each)
         elif isinstance(each, Statistic):
@@ -223,6 +232,15 @@ def read_statistics(
             )
         found.setdefault(statistic.name, statistic)
     return tuple(found.values())
+
+
+def _several(statistics: str | Statistic | Sequence[str | Statistic]) -> Iterable[str | Statistic]:
+    """Return one or several statistics as several."""
+    if isinstance(statistics, str | Statistic):
+        return (statistics,)
+    if not isinstance(statistics, Iterable):
+        raise InvalidType(f"statistics is {statistics!r}: must be names or Statistic objects")
+    return statistics
 
 
 def check_step_bounds(dt_min: Tensor | float | None, dt_max: Tensor | float | None) -> None:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from solver.norms import Tolerance, rms_norm
+from solver.norms import Tolerance, power, rms_norm
 from solver.problem import Field
 
 
@@ -35,6 +35,7 @@ def initial_step(
     probe = field(t0 + h0, y0 + h0.to(scale.dtype)[:, None] * f0)
     d2 = rms_norm(((probe - f0) / scale).masked_fill(blind, 0)).to(t0.dtype) / h0
     slope = torch.maximum(d1.to(t0.dtype), d2)
-    h1 = torch.where(slope <= 1e-15, (h0 * 1e-3).clamp_min(1e-6), (0.01 / slope) ** (1.0 / order))
+    h1 = power(0.01 / slope, 1.0 / order)
+    h1 = torch.where(slope <= 1e-15, (h0 * 1e-3).clamp_min(1e-6), h1)
     h = torch.minimum(100 * h0, h1.nan_to_num(nan=0.0, posinf=0.0))
     return torch.minimum(torch.where(h > 0, h, h0 * 1e-3), span)

@@ -23,6 +23,7 @@ from solver.stops import Stops
 from solver.times import Times
 
 CHECK_EVERY = 8  # attempts between looks for rows whose step has become too small
+NEAR = 1e6  # times the smallest step: who is as near as this is looked at after every attempt
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +112,13 @@ class Loop:
         self.outputs = outputs if outputs is not None and outputs.inside else None
         self.dense, self.recorder, self.listener = dense, recorder, listener
         self.error_order = method.order if method.error_order is None else method.error_order
-        self.rows = Rows(times, fixed=not problem.controller.adaptive)
+        self.rows = Rows(times)
         self.stepper = method.stepper(problem.field, problem.y0, times.start.dtype, graph=graph)
         self.t, self.end, self.y = times.start, times.end, problem.y0
-        self.y_failed: Tensor | None = None  # states of failed rows, where `y` cannot keep them
+        self.aside: Tensor | None = None  # (B,) bool, rows whose states are in `y_aside` instead
+        self.y_aside = self.y
         self.dt = torch.zeros_like(self.t.detach())
+        self.fixed_dt: Tensor | None = None  # (B,) where steps are fixed
         self.history = problem.controller.init(self.y.detach().real.new_ones(len(self.t)))
         limit = problem.max_steps
         self.fewest = int(limit.min()) if isinstance(limit, Tensor) and limit.numel() else limit
@@ -124,6 +127,7 @@ class Loop:
         self.quiet = torch.no_grad if graph else nullcontext
         # A step refused at its smallest, or one that cannot shrink, is not to be tried again.
         self.strict = problem.dt_min is not None or not problem.controller.adaptive
+        self.near = False  # whether some step is nearly too small
 
     def run(self) -> Outcome:
         """Step until every row has ended."""
@@ -146,141 +150,197 @@ class Loop:
         if bool(bad.any()):
             nowhere, never = torch.zeros_like(bad), torch.full_like(self.dt, torch.nan)
             rows.fail(bad, Status.NON_FINITE_START, lost.int().argmax(dim=1), never, nowhere)
-            if self.graph and bool(rows.running.any()):
-                self._put_aside(bad)
-                self.stepper.begin(problem.field(t, self.y))
+        going = bool(rows.running.any())
+        if self.graph and going and not bool(rows.running.all()):
+            y = torch.where(bad[:, None], self.y.detach(), self.y)
+            self._put_aside(~rows.running, y)
+            self.stepper.begin(problem.field(t, self.y))
         with torch.no_grad():
-            span = self.end - t
-            if problem.dt0 is not None:
-                dt = torch.minimum(problem.dt0, span)
-            elif bool(rows.running.any()):
-                k, slope = self.error_order + 1, self.stepper.start_slope
-                dt = initial_step(problem.field, t, span, self.y, slope, k, problem.tolerance)
-                rows.extra_evals += rows.running
-            else:
-                dt = self.dt
-            dt = _bounded(torch.maximum(dt, rows.floor(t)), problem)
-            self.dt = dt.amin().expand_as(dt) if problem.joint else dt
+            self._choose_first_steps(going)
         self.end = torch.where(rows.running, self.end, t)
+
+    def _choose_first_steps(self, going: bool) -> None:
+        problem, rows, t = self.problem, self.rows, self.t.detach()
+        span, dt = self.end.detach() - t, self.dt
+        if problem.dt0 is not None:
+            dt = problem.dt0
+        elif going:
+            k, slope = self.error_order + 1, self.stepper.start_slope.detach()
+            y = self.y.detach()
+            dt = initial_step(problem.field, t, span, y, slope, k, problem.tolerance).detach()
+            rows.extra_evals += rows.running
+        fixed = not problem.controller.adaptive
+        rows.settle(dt, span, fixed)
+        dt = torch.minimum(dt, span)
+        dt = _bounded(dt if fixed else torch.maximum(dt, rows.floor(t)), problem)
+        self.dt = dt.amin().expand_as(dt) if problem.joint else dt
+        self.fixed_dt = self.dt if fixed else None
 
     def _attempt(self) -> None:
         """Try one step in every running row, judge it, go on where it was accepted."""
         problem, rows, stops, stepper = self.problem, self.rows, self.stops, self.stepper
         t, y, history, running, stop = self.t, self.y, self.history, rows.running, stops.now
-        reach = torch.add(t, self.dt, alpha=rows.stretch) >= stop
-        dt = torch.where(reach, stop - t, self.dt)
-        t_next = torch.where(reach, stop, t + dt)
+        asked = self.dt
+        reach = torch.addcmul(t, asked, rows.stretch) >= stop
+        t_next = torch.where(reach, stop, t + asked)
+        dt = t_next - t  # as long as the time dtype makes it
+        tried = torch.where(reach, dt, asked)
         seen = stops.seen_from_left(t_next, reach)
         trial = stepper.attempt(t, dt, seen, y)
         with self.quiet():
-            weighted, ratio = _error(trial, y, problem)
-            if problem.joint:
-                ratio = _joint(ratio, running)
+            weighted, own = _error(trial, y, problem)
+            own = own.detach() if self.graph else own  # tangents end here
+            ratio = _joint(own, running) if problem.joint else own
             verdict = problem.controller.propose(ratio, self.error_order, history)
             moved = verdict.accept & running
         self.attempts += 1
         settled = torch.equal(moved, running)
-        if self.graph and not settled and bool(moved.any()) and not bool(ratio.isfinite().all()):
-            # What a refused row did must not reach autograd, where 0 * NaN is NaN: it stands still.
-            still = torch.where(moved, dt, 0.0)
-            trial = stepper.attempt(t, still, torch.where(moved, seen, t), y)
-        self._read_polynomial(trial, moved, dt, t_next, seen)
+        made = None
         if settled or bool(moved.any()):
+            if self.graph and not settled:
+                dt_safe, seen_safe = torch.where(moved, dt, 0.0), torch.where(moved, seen, t)
+                trial = self._without_refused(trial, own, dt_safe, seen_safe)
+                made = self._read_polynomial(trial, moved, dt_safe, t_next, seen_safe)
+            else:
+                made = self._read_polynomial(trial, moved, dt, t_next, seen)
             if self.listener is not None:
                 last = stop >= self.end
                 self.listener.add(t, dt, seen, y, moved, reach, last, stepper)
             self.t = torch.where(moved, t_next, t)
             self.y = torch.where(moved[:, None], trial.y1, y)
             stepper.advance(moved)
+        y_after = self.y
         with self.quiet():
-            self._resize(verdict, dt, moved, reach, running)
+            self._resize(verdict, dt, tried, moved & reach if stops.jumps else None)
             rows.tally(running, moved)
             rows.running = running & (self.t < self.end)
-            hopeless = not settled and self.strict
+            hopeless = self.near or (self.strict and not settled)
             if hopeless or self.attempts >= self.fewest or self.attempts % CHECK_EVERY == 0:
-                self._end_failures(dt, running, moved, ratio, weighted)
+                self._end_failures(tried, running, moved, own, weighted)
+        if made is not None:
+            rows.extra_evals += stepper.interpolant_evals * made
+            if stepper.interpolant_gives_end_slope:  # which the next attempt need not evaluate
+                rows.extra_evals -= (made & rows.running).long()
         if self.recorder is not None:
-            seen_by_hooks = (t, dt, ratio, moved, running, reach, stop, weighted)
-            self.recorder.add(Attempt(*seen_by_hooks, verdict.factor, history, self.y))
-        if stops.jumps and bool((crossed := moved & reach & rows.running).any()):
-            behind = stops.pass_on(crossed, self.t)
-            if stepper.restart(behind, self.y, crossed):
-                rows.extra_evals += crossed
+            seen_by_hooks = (t, tried, ratio, moved, running, reach, stop, weighted)
+            self.recorder.add(Attempt(*seen_by_hooks, verdict.factor, history, y_after))
+        if stops.jumps:
+            self._cross_jumps(moved & reach & rows.running, made)
+
+    def _without_refused(self, trial: Trial, own: Tensor, dt: Tensor, seen: Tensor) -> Trial:
+        """Return the trial without what refused rows did, if that must not reach autograd.
+
+        There 0 * NaN is NaN, so they stand still: `dt (B,)` is 0 for them, `seen (B,)` their `t`.
+        """
+        if bool(own.isfinite().all()):
+            return trial
+        return self.stepper.attempt(self.t, dt, seen, self.y)
+
+    def _cross_jumps(self, crossed: Tensor, made: Tensor | None) -> None:
+        """Let the rows `crossed (B,)` start behind the jump they stand at."""
+        if not bool(crossed.any()):
+            return
+        stepper = self.stepper
+        stepper.restart(self.stops.pass_on(crossed, self.t), self.y, crossed)
+        if stepper.keeps_end_slope:
+            self.rows.extra_evals += crossed
+        elif stepper.interpolant_gives_end_slope and made is not None:
+            self.rows.extra_evals += crossed & made
 
     def _read_polynomial(
         self, trial: Trial, moved: Tensor, dt: Tensor, t_next: Tensor, seen: Tensor
-    ) -> None:
-        """Evaluate the outputs passed in the step just taken; keep it if all steps are kept."""
+    ) -> Tensor | None:
+        """Evaluate the outputs passed in the step just taken; keep it if all steps are kept.
+
+        Returns:
+            Which rows needed the step's polynomial, `(B,)` bool, None if it was not made.
+        """
         outputs, t, y, stepper = self.outputs, self.t, self.y, self.stepper
         hit = None if outputs is None else outputs.passed(moved, t_next)
         if self.dense is None and (hit is None or not bool(hit.any())):
-            return
+            return None
         polynomial = stepper.polynomial(t, dt, seen, y, trial.y1)
         if outputs is not None and hit is not None:
             outputs.take(hit, t, dt, t_next, y, polynomial)
         if self.dense is not None:
             self.dense.add(t, dt, moved, y, polynomial)
-            hit = moved
-        needed = moved if hit is None else hit
-        if stepper.interpolant_gives_end_slope:  # an inner step's would be evaluated anyway
-            needed = needed & (t_next.detach() >= self.end.detach())
-        self.rows.extra_evals += stepper.interpolant_evals * needed
+            return moved
+        return hit
 
     def _resize(
-        self, verdict: Proposal[Any], dt: Tensor, moved: Tensor, reach: Tensor, running: Tensor
+        self, verdict: Proposal[Any], dt: Tensor, tried: Tensor, cut: Tensor | None
     ) -> None:
-        """Take over the controller's next step; one cut short teaches it nothing."""
-        problem, before = self.problem, self.dt
-        self.dt = _bounded(dt * verdict.factor, problem)
-        if self.stops.jumps:
-            cut = moved & reach
-            self.dt = torch.where(cut, torch.maximum(before, self.dt), self.dt)
-            keep = partial(torch.where, cut)
-            self.history = tree_map(keep, self.history, verdict.history)
-        else:
+        """Take over the controller's next step.
+
+        Args:
+            verdict: what the controller says.
+            dt, tried: length of the step after and before rounding `t + dt`, `(B,)`. A refused one
+                shrinks from the latter, as rounding up could undo the shrinking again and again.
+            cut: rows whose step was cut short by a jump, which teaches them nothing, `(B,)` bool;
+                None if there are no jumps.
+        """
+        problem, asked = self.problem, self.dt
+        if self.graph:
+            dt, tried = dt.detach(), tried.detach()
+        if self.fixed_dt is not None:
+            self.history, self.fixed_dt = verdict.history, self.fixed_dt * verdict.factor
+            self.dt = self.fixed_dt - (dt - tried)  # makes good what rounding took or gave
+            return
+        self.dt = _bounded(tried * verdict.factor, problem)
+        if cut is None:
             self.history = verdict.history
+        else:
+            self.dt = torch.where(cut, torch.maximum(asked, self.dt), self.dt)
+            self.history = tree_map(partial(torch.where, cut), self.history, verdict.history)
         if problem.joint:
-            self.dt = torch.where(running, self.dt, torch.inf).amin().expand_as(dt)
+            self.dt = torch.where(self.rows.running, self.dt, torch.inf).amin().expand_as(dt)
 
     def _end_failures(
-        self, dt: Tensor, running: Tensor, moved: Tensor, ratio: Tensor, weighted: Tensor
+        self, tried: Tensor, running: Tensor, moved: Tensor, own: Tensor, weighted: Tensor
     ) -> None:
         """End the rows that cannot go on, each with its own cause."""
         problem, rows = self.problem, self.rows
         refused = running & ~moved
-        too_small = rows.running & (self.dt < rows.floor(self.t))
-        limit = torch.as_tensor(problem.max_steps)
-        out_of_steps = rows.running & (self.attempts >= limit)
-        gone = too_small | out_of_steps
-        code = torch.where(too_small, int(Status.TIME_RESOLUTION), int(Status.REACHED_MAX_STEPS))
+        room = self.dt / rows.floor(self.t.detach())
+        self.near = bool((rows.running & (room < NEAR)).any())
+        too_small = rows.running & (room < 1)
+        out_of_steps = rows.running & (self.attempts >= torch.as_tensor(problem.max_steps))
+        gone, code = too_small, int(Status.TIME_RESOLUTION)
         if problem.dt_min is not None:
-            at_min = refused & (dt <= problem.dt_min)
+            at_min = refused & (tried <= problem.dt_min)
             gone, code = gone | at_min, torch.where(at_min, int(Status.REACHED_DT_MIN), code)
         if not problem.controller.adaptive:
             gone = gone | refused  # a fixed step that failed would fail again
-        bad = refused & ~ratio.isfinite() & ~out_of_steps
-        code = torch.where(bad, int(Status.NON_FINITE), code)
+        code = torch.where(refused & ~own.isfinite(), int(Status.NON_FINITE), code)
+        if problem.joint:  # only who stood in the way of the others has to go
+            guilty = refused & ~(own <= 1)
+            gone = gone & (guilty | ~guilty.any())
+        code = torch.where(out_of_steps & ~gone, int(Status.REACHED_MAX_STEPS), code)
+        gone = gone | out_of_steps
         if not bool(gone.any()):
             return
         share = weighted.abs().nan_to_num(nan=torch.inf)
         component = share.argmax(dim=1) if share.shape[1] else torch.zeros_like(rows.component)
-        rows.fail(gone, code, component, dt.detach(), moved)
+        rows.fail(gone, code, component, tried.detach(), moved)
         self.end = torch.where(gone, self.t, self.end)
         self.stops.leave(gone, self.t)
+        if problem.joint:
+            self.dt = torch.maximum(self.dt, rows.floor(self.t.detach()))
         if self.graph:
-            self._put_aside(gone)
+            self._put_aside(gone, self.y.detach())
 
-    def _put_aside(self, gone: Tensor) -> None:
-        """Keep failed rows' states elsewhere and let them stand at a healthy row's.
+    def _put_aside(self, ended: Tensor, y: Tensor) -> None:
+        """Keep the states `y` of rows that have ended; let these stand at a running row's.
 
         There the vector field and its derivative are finite, so zero cotangents stay zero in
         backward.
         """
-        y = self.y.detach()
-        self.y_failed = torch.where(gone[:, None], y, y if self.y_failed is None else self.y_failed)
+        self.aside = ended if self.aside is None else self.aside | ended
+        self.y_aside = torch.where(ended[:, None], y, self.y_aside)
         running = self.rows.running
         if bool(running.any()):
-            self.y = torch.where(gone[:, None], y[running.int().argmax()], self.y)
+            there = self.y.detach()[running.int().argmax()]
+            self.y = torch.where(ended[:, None], there, self.y)
 
     def _outcome(self) -> Outcome:
         rows, stepper, y = self.rows, self.stepper, self.y
@@ -289,8 +349,8 @@ class Loop:
         if not stepper.keeps_end_slope:
             idle = rows.ended_on_accept | (rows.status == int(Status.SUCCESS))
             n_f_evals = n_f_evals + rows.n_accepted - (idle & (rows.n_accepted > 0)).long()
-        if self.y_failed is not None:
-            y = torch.where((rows.status > 0)[:, None], self.y_failed, y)
+        if self.aside is not None:
+            y = torch.where(self.aside[:, None], self.y_aside, y)
         return Outcome(
             t=self.t,
             y=y,

@@ -1,4 +1,4 @@
-"""Norms of the error of a step, one number for each instance."""
+"""Norms of the error of a step, one number for each instance, and powers of them."""
 
 import math
 
@@ -9,6 +9,15 @@ from torch import Tensor
 def rms_norm(x: Tensor) -> Tensor:
     """Root mean square over components: `(B, D)` real or complex -> `(B,)` real; 0 for D = 0."""
     return torch.linalg.vector_norm(x, dim=-1) * (1.0 / math.sqrt(max(x.shape[-1], 1)))
+
+
+def power(base: Tensor, exponent: float) -> Tensor:
+    """Return `base ** exponent`, the same wherever in a tensor a number stands.
+
+    `torch.pow` rounds the last numbers of a tensor differently from those before, and a step-size
+    sequence amplifies such differences, so that a row would depend on who stands beside it.
+    """
+    return (base.log() * exponent).exp()
 
 
 class Tolerance:

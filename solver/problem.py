@@ -1,9 +1,6 @@
 """An initial value problem as the loop sees it: flat states, every row running forward in its own
 time."""
 
-import contextlib
-import functools
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -11,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from solver.captured import captured_tensors
 from solver.errors import InvalidArgument, InvalidType
 
 COMPUTE_DTYPES = (torch.float32, torch.float64, torch.complex64, torch.complex128)
@@ -62,7 +60,9 @@ class StateLayout:
         self.single = isinstance(y0, Tensor)
         # Nothing to convert: the field may be called with the flat state itself.
         self.plain = self.single and leaves[0].ndim == 2 and self.dtypes[0] == self.dtype
-        self.y0 = self._join(leaves, (self.batch,))
+        # A copy: what the caller does to y0 later must not reach the solution, nor the other way.
+        y0_flat = self._join(leaves, (self.batch,))
+        self.y0 = y0_flat.clone(memory_format=torch.contiguous_format)
 
     @staticmethod
     def _as_float(leaf: Any) -> Tensor:
@@ -71,6 +71,8 @@ class StateLayout:
                 f"y0 holds a {type(leaf).__name__}: must be a tensor (B, ...) or a pytree of such "
                 "tensors"
             )
+        if leaf.layout != torch.strided:
+            raise InvalidType(f"y0 has layout {leaf.layout}: must be a dense tensor")
         if leaf.ndim == 0:
             raise InvalidArgument(
                 "y0 has shape (): needs a batch axis, such as y0[None] for one instance"
@@ -137,7 +139,8 @@ class Field:
     """The vector field as the loop calls it, `(tau (B,), y (B, D)) -> dy/dtau (B, D)`.
 
     Time runs forward in every row here: `tau = direction * t`, exact, so rows may run either way.
-    Counts its calls. A user's field that writes into its argument gets a copy from then on.
+    Counts its calls. A user's field that writes into its arguments gets copies from then on, and
+    one that writes every result into the same tensor has them copied.
     """
 
     def __init__(
@@ -149,7 +152,9 @@ class Field:
         self._column = (
             None if direction is None else direction.to(real_dtype(layout.dtype))[:, None]
         )
-        self._copies = False  # whether f is known to write into its argument
+        self._copies = False  # whether f is known to write into its arguments
+        # The first result, its version and call number; None once it is known that results last.
+        self._result: tuple[Tensor, int, int] | None = None
         self._narrow_time: torch.dtype | None = None
         self._checked = False
         self.calls = 0
@@ -163,71 +168,59 @@ class Field:
         if not self._checked:
             slope = self._first_call(t, y)
         elif self._copies:
-            slope = self._evaluate(t, y.clone())
+            slope = self._evaluate(t.clone(), y.clone())
         else:
-            before = y._version
+            before = y._version + t._version
             slope = self._evaluate(t, y)
-            if y._version != before:
-                raise InvalidArgument("f changed its argument y in place, but only in a later call")
+            if y._version + t._version != before:
+                raise InvalidArgument("f changed its argument in place, but only in a later call")
         like = type(slope) is Tensor and slope.shape == y.shape and slope.dtype == y.dtype
         if not (like and self._plain):
             slope = self.layout.flatten_slope(slope)
+        if self._result is not None:
+            slope = self._own(slope)
         return slope if self._column is None else slope * self._column
 
     def _first_call(self, t: Tensor, y: Tensor) -> Any:
-        """Call with a copy, to learn whether `f` writes into it and which time `f` takes."""
-        self._copies = True
-        flat = y.clone()
-        before = 0 if flat.is_inference() else flat._version
+        """Call with copies, to learn whether `f` writes into them and which time `f` takes."""
+        time, flat = t.clone(), y.clone()
+        inference = flat.is_inference()
+        before = 0 if inference else flat._version + time._version
         try:
-            slope = self._evaluate(t, flat)
+            slope = self._evaluate(time, flat)
         except RuntimeError as error:
             # A network in float32 cannot take float64 times: give it the state's dtype instead.
             narrow = real_dtype(self.layout.dtypes[0])
             if t.dtype == narrow or "dtype" not in str(error):
                 raise
             self._narrow_time = narrow
-            slope = self._evaluate(t.to(narrow), flat)
-        self._copies = flat.is_inference() or flat._version != before
+            self.calls += 1
+            time, flat = t.to(narrow), y.clone()
+            before = 0 if inference else flat._version + time._version
+            slope = self._evaluate(time, flat)
+        self._copies = inference or flat._version + time._version != before
         self._checked = True
-        self.layout.flatten_slope(slope)
+        flat_slope = self.layout.flatten_slope(slope)
+        if not flat_slope.is_inference():
+            self._result = flat_slope, flat_slope._version, self.calls
         return slope
+
+    def _own(self, slope: Tensor) -> Tensor:
+        """Return a copy of `slope` if `f` may write into it in its next call.
+
+        The second call tells: either the first result has changed by then, or `f` makes new ones.
+        """
+        assert self._result is not None
+        result, version, made_by = self._result
+        if self.calls > made_by and result._version == version:
+            self._result = None
+            return slope
+        return slope.clone()
 
     def _evaluate(self, t: Tensor, flat: Tensor) -> Any:
         state = flat if self._plain else self.layout.unflatten(flat)
         return self._f(t, state) if self._args is None else self._f(t, state, self._args)
 
     def captured(self) -> Iterator[Tensor]:
-        """Yield the tensors that the vector field is seen to use besides its arguments.
-
-        Parameters of modules, closure and global variables, bound objects, and leaves of `args`.
-        """
-        yield from _tensors_in(self._f, set())
-        yield from _tensors_in(self._args, set())
-
-
-def _tensors_in(value: Any, seen: set[int]) -> Iterator[Tensor]:
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, torch.nn.Module):
-        yield from value.parameters()
-    elif isinstance(value, functools.partial):
-        for part in (value.func, *value.args, *value.keywords.values()):
-            yield from _tensors_in(part, seen)
-    elif isinstance(value, dict | list | tuple):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _tensors_in(part, seen)
-    elif inspect.ismethod(value):
-        yield from _tensors_in(value.__self__, seen)
-        yield from _tensors_in(value.__func__, seen)
-    elif inspect.isfunction(value):
-        for cell in value.__closure__ or ():
-            with contextlib.suppress(ValueError):  # a cell that is still empty
-                yield from _tensors_in(cell.cell_contents, seen)
-        for name in value.__code__.co_names:
-            part = value.__globals__.get(name)
-            if isinstance(part, Tensor | torch.nn.Module) or inspect.isfunction(part):
-                yield from _tensors_in(part, seen)
+        """Yield the tensors that the vector field is seen to use besides its arguments."""
+        return captured_tensors((self._f, self._args))

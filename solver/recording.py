@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from solver.controllers.base import Controller
+from solver.errors import InvalidArgument
 from solver.hooks import BackwardInfo, Hook, SolveEnd, SolveInfo, StepBlock
 from solver.statistics.base import Attempts, Statistic
 from solver.statistics.limiter import ACCURACY, DT_MAX, DT_MIN, FIRST, JUMP, NON_FINITE, SPAN
@@ -44,6 +45,16 @@ def _stack(tensors: Sequence[Tensor]) -> Tensor:
     return torch.stack(tuple(tensors)).detach()
 
 
+def _stack_history(histories: Sequence[Any]) -> Any:
+    """Return a controller's histories as one with `(n, B)` leaves."""
+    first = histories[0]
+    if isinstance(first, tuple) and all(isinstance(leaf, Tensor) for leaf in first):
+        leaves = [_stack(leaf) for leaf in zip(*histories, strict=True)]
+        # A named tuple of tensors is what most are, and is ten times faster than any pytree.
+        return type(first)(*leaves) if hasattr(first, "_fields") else tuple(leaves)
+    return tree_map(lambda *leaves: _stack(leaves), *histories)
+
+
 class Columns(Mapping[str, Tensor]):
     """Statistics of a block, `(n, B)` each, measured when first asked for.
 
@@ -51,10 +62,15 @@ class Columns(Mapping[str, Tensor]):
     work there; the recorded tensors are never written to again, so that is safe.
     """
 
-    def __init__(self, statistics: Sequence[Statistic], make: Callable[[], Attempts]):
-        """Keep what is needed to measure; `make` gathers the attempts."""
+    def __init__(
+        self, statistics: Sequence[Statistic], make: Callable[[], Attempts], broken: set[str]
+    ):
+        """Keep what is needed to measure; `make` gathers the attempts.
+
+        Names of statistics that raise are put into `broken`, and those in it are not asked again.
+        """
         self._statistics = {statistic.name: statistic for statistic in statistics}
-        self._make = make
+        self._make, self._broken = make, broken
         self._attempts: Attempts | None = None
         self._done: dict[str, Tensor] = {}
         self._lock = threading.Lock()
@@ -77,16 +93,25 @@ class Columns(Mapping[str, Tensor]):
     def _measure(self, statistic: Statistic) -> Tensor:
         if self._attempts is None:
             self._attempts = self._make()
+        like = self._attempts.error_ratio
+        if statistic.name in self._broken:
+            return torch.full_like(like, torch.nan)
         try:
-            return statistic.measure(self._attempts)
+            column = statistic.measure(self._attempts)
+            if column.shape != like.shape:
+                raise InvalidArgument(
+                    f"returned shape {tuple(column.shape)}: must be {tuple(like.shape)}"
+                )
         except Exception as error:  # a user's statistic must not end a solve
+            self._broken.add(statistic.name)
             warnings.warn(
                 f"statistic {statistic.name!r} raised {type(error).__name__}: {error}; "
-                "it is NaN here",
+                "it is NaN for the rest of this solve",
                 RuntimeWarning,
                 stacklevel=3,
             )
-            return torch.full_like(self._attempts.error_ratio, torch.nan)
+            return torch.full_like(like, torch.nan)
+        return column
 
 
 class Recorder:
@@ -103,7 +128,7 @@ class Recorder:
         dt_min: Tensor | float | None,
         dt_max: Tensor | float | None,
     ):
-        """Tell the hooks that a solve begins."""
+        """Size the blocks after what the hooks want."""
         self._hooks = list(hooks)
         self._info, self._controller, self._direction = info, controller, direction
         self._jumps = jumps
@@ -111,24 +136,35 @@ class Recorder:
         self._pending: list[Attempt] = []
         self._since, self._first = 0.0, 0
         self._ratio_before: Tensor | None = None
-        elements = max(info.batch * info.dim, 1)
-        wanted = min((max(int(hook.block_size), 1) for hook in self._hooks), default=1)
-        self._size = max(1, min(wanted, MAX_ELEMENTS // elements))
+        self._broken: set[str] = set()
+        self._size = self._block_size()
         self._states = any(hook.wants_states for hook in self._hooks)
-        self._tell(lambda hook: hook.on_solve_start(info))
 
-    def _tell(self, call: Callable[[Hook], None]) -> None:
-        for hook in tuple(self._hooks):
+    def begin(self) -> None:
+        """Tell the hooks that the solve begins."""
+        waiting, self._hooks = self._hooks, []
+        for hook in waiting:  # who is told the beginning will be told the end, whatever comes
+            self._hooks.append(hook)
+            self._tell(lambda hook: hook.on_solve_start(self._info), hook)
+
+    def _tell(self, call: Callable[[Hook], None], *only: Hook) -> None:
+        for hook in only or tuple(self._hooks):
             try:
                 call(hook)
             except Exception as error:  # a hook may raise anything, the solve goes on
-                self._hooks.remove(hook)
+                self._hooks = [other for other in self._hooks if other is not hook]
                 warnings.warn(
                     f"{type(hook).__name__} raised {type(error).__name__}: {error}; "
                     "it is switched off for the rest of this solve, which goes on",
                     RuntimeWarning,
                     stacklevel=2,
                 )
+
+    def _block_size(self) -> int:
+        """Return how many attempts the next block may have; hooks may change their mind."""
+        wanted = min((max(int(hook.block_size), 1) for hook in self._hooks), default=1)
+        elements = max(self._info.batch * self._info.dim, 1)
+        return max(1, min(wanted, MAX_ELEMENTS // elements))
 
     def add(self, attempt: Attempt) -> None:
         """Keep one attempt; hand a block over when it is full or old."""
@@ -150,6 +186,7 @@ class Recorder:
         with torch.no_grad():
             block = self._block(pending, first)
         self._tell(lambda hook: hook.on_steps(block))
+        self._size = self._block_size()
 
     def _block(self, pending: list[Attempt], first: int) -> StepBlock:
         raw = dict(zip(Attempt._fields, zip(*pending, strict=True), strict=True))
@@ -157,15 +194,16 @@ class Recorder:
             _stack(part)
             for part in (raw["t"], raw["dt"], raw["error_ratio"], raw["moved"], raw["running"])
         )
+        y = _stack(raw["y"]) if self._states else None
+        self._ratio_before, ratio_before = raw["error_ratio"][-1], self._ratio_before
+        for name in ("t", "dt", "y", "error_ratio", "moved", "running"):
+            del raw[name]  # a kept block must not keep autograd's graph
         columns: Mapping[str, Tensor] = {}
         if self._info.statistics:
-            make = partial(
-                self._attempts, raw, first, self._ratio_before, t, dt, ratio, moved, running
-            )
-            columns = Columns(self._info.statistics, make)
+            make = partial(self._attempts, raw, first, ratio_before, t, dt, ratio, moved, running)
+            columns = Columns(self._info.statistics, make, self._broken)
             if ratio.device.type != "cpu":  # another thread may have another current stream
                 columns = dict(columns)
-        self._ratio_before = raw["error_ratio"][-1]
         if self._direction is not None:
             t, dt = t * self._direction, dt * self._direction
         return StepBlock(
@@ -177,7 +215,7 @@ class Recorder:
             accepted=moved,
             running=running,
             columns=columns,
-            y=_stack(raw["y"]) if self._states else None,
+            y=y,
         )
 
     def _attempts(
@@ -197,10 +235,11 @@ class Recorder:
         limiter = torch.where(failed, NON_FINITE, ACCURACY)
         if first == 0:
             limiter[0] = FIRST
+        rounding = 4 * torch.finfo(t.dtype).eps * t.abs()  # of a step that begins at t
         if self._dt_min is not None:
-            limiter = torch.where(dt <= self._dt_min, DT_MIN, limiter)
+            limiter = torch.where(dt - rounding <= self._dt_min, DT_MIN, limiter)
         if self._dt_max is not None:
-            limiter = torch.where(dt >= self._dt_max, DT_MAX, limiter)
+            limiter = torch.where(dt + rounding >= self._dt_max, DT_MAX, limiter)
         reach = _stack(raw["reach"])
         if not self._jumps:
             limiter = limiter.masked_fill(reach, SPAN)
@@ -216,7 +255,7 @@ class Recorder:
             weighted_error=_stack(raw["weighted_error"]),
             limiter=limiter,
             factor=_stack(raw["factor"]),
-            history=tree_map(lambda *leaves: _stack(leaves), *raw["history"]),
+            history=_stack_history(raw["history"]),
             controller=self._controller,
             error_order=self._info.error_order or self._info.method_order,
         )
@@ -243,7 +282,9 @@ class Recorder:
     ) -> "Recorder":
         """Tell the same hooks that another solve begins, which differs from this by `changes`."""
         info = dataclasses.replace(self._info, **changes)
-        return Recorder(self._hooks, info, controller, direction, end, False, None, None)
+        other = Recorder(self._hooks, info, controller, direction, end, False, None, None)
+        other.begin()
+        return other
 
     def backward(self, info: BackwardInfo) -> None:
         """Tell the hooks about a backward pass."""

@@ -7,22 +7,22 @@ from solver.status import Status
 from solver.times import Times
 
 TALLY_EVERY = 64  # attempts whose masks are kept before they are added up
+SMALLEST = 2.0**-104  # of the first step, where t is near zero and any step could be resolved
 
 
 class Rows:
     """Who still runs, how the others ended, and what each needed."""
 
-    def __init__(self, times: Times, fixed: bool):
-        """Let every row run that has a span; `fixed` steps may be stretched a little more."""
+    def __init__(self, times: Times):
+        """Let every row run that has a span."""
         start, end = times.start.detach(), times.end.detach()
-        eps = torch.finfo(start.dtype).eps
-        # A step may be stretched this much to land on its end rather than leave a crumb.
-        self.stretch = 1 + (1e-6 if fixed else max(1e-9, 4 * eps))
-        self.smallest = eps * eps * (end - start)  # (B,) of a step, where t is near zero
-        self.eps = eps
+        self.eps = torch.finfo(start.dtype).eps
+        self._far = torch.maximum(start.abs(), end.abs())
+        self.stretch = torch.ones_like(start)
+        self._smallest = self.stretch
         self.running = start < end
         zero = torch.zeros_like(start, dtype=torch.int64)
-        self.status, self.n_steps, self.n_accepted = zero, zero, zero
+        self.status, self.n_steps, self.n_accepted = zero, zero.clone(), zero.clone()
         self.component, self.extra_evals = zero - 1, zero.clone()
         self.last_dt = torch.full_like(start, torch.nan)
         self.ended_on_accept = self.running.logical_not()
@@ -52,6 +52,20 @@ class Rows:
         self.ended_on_accept = torch.where(rows, moved, self.ended_on_accept)
         self.running = self.running & ~rows
 
+    def settle(self, first_dt: Tensor, span: Tensor, fixed: bool) -> None:
+        """Say how small a step may get and how far one may be stretched, given the first, `(B,)`.
+
+        A step may be stretched a little to land on its end rather than leave a crumb; `fixed` ones
+        by what rounding may have moved them.
+        """
+        guess = torch.where(first_dt > 0, first_dt, span)
+        self._smallest = (guess * SMALLEST).clamp(min=torch.finfo(span.dtype).tiny)
+        if fixed:
+            rounding = 4 * self.eps * self._far / guess
+            self.stretch = 1 + rounding.clamp(1e-6, 0.5)
+        else:
+            self.stretch = torch.full_like(span, 1 + max(1e-9, 4 * self.eps))
+
     def floor(self, t: Tensor) -> Tensor:
         """Return the smallest step the time dtype resolves at `t`, `(B,)`."""
-        return torch.maximum(2 * self.eps * t.abs(), self.smallest)
+        return torch.maximum(2 * self.eps * t.abs(), self._smallest)

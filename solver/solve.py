@@ -3,10 +3,12 @@
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from solver.adjoints.base import Adjoint
 from solver.arguments import (
@@ -152,6 +154,8 @@ def solve_ivp(
     recorder = _recorder(problem, mode, read_hooks(hooks), statistics)
     own_ends = t0 is not None or t1 is not None
     try:
+        if recorder is not None:
+            recorder.begin()
         if bool((times.start < times.end).any()) and bool(layout.y0.detach().isfinite().any()):
             problem = dataclasses.replace(problem, slope0=field(times.start, layout.y0))
         outcome, ys, record = _run(problem, mode, own_ends, dense, recorder)
@@ -176,6 +180,10 @@ def _recorder(
     if not hooks:
         return None
     times, layout, control = problem.times, problem.field.layout, problem.controller
+
+    def own(value: float | Tensor) -> Tensor:  # what a hook does to it must not reach the solve
+        return torch.as_tensor(value, device=layout.device).detach().clone()
+
     info = SolveInfo(
         batch=layout.batch,
         dim=layout.dim,
@@ -190,12 +198,12 @@ def _recorder(
         adjoint=mode.name,
         engine="plain",
         stepping="joint" if problem.joint else "independent",
-        t0=times.t0.detach(),
-        t1=times.t1.detach(),
-        rtol=torch.as_tensor(problem.tolerance.rtol, device=layout.device),
-        atol=torch.as_tensor(problem.tolerance.atol, device=layout.device),
+        t0=own(times.t0),
+        t1=own(times.t1),
+        rtol=own(problem.tolerance.rtol),
+        atol=own(problem.tolerance.atol),
         max_steps=problem.max_steps,
-        y0=layout.y0.detach(),
+        y0=own(layout.y0),
         statistics=wanted,
     )
     end = times.end.detach()
@@ -226,14 +234,13 @@ def _solution(
     if ys is None:
         success = (outcome.status == int(Status.SUCCESS))[:, None]
         ys = torch.where(success, outcome.y, torch.nan)[:, None]
-    zero = torch.zeros_like(outcome.n_steps)
     calls = problem.field.calls
     return Solution(
         ts=times.ts,
         ys=layout.unflatten(ys),
         status=outcome.status,
         t_reached=(outcome.t * sign).detach(),
-        y_reached=layout.unflatten(outcome.y.detach()),
+        y_reached=layout.unflatten(outcome.y.detach().clone()),
         component=outcome.component,
         last_dt=outcome.last_dt * sign,
         stats=Stats(
@@ -241,8 +248,8 @@ def _solution(
             n_accepted=outcome.n_accepted,
             n_rejected=outcome.n_steps - outcome.n_accepted,
             n_f_evals=outcome.n_f_evals,
-            n_jac_evals=zero,
-            n_newton_iterations=zero,
+            n_jac_evals=torch.zeros_like(outcome.n_steps),
+            n_newton_iterations=torch.zeros_like(outcome.n_steps),
             n_f_calls=calls,
             n_rows_evaluated=calls * layout.batch,
             wall_seconds=time.perf_counter() - began,
@@ -254,9 +261,11 @@ def _solution(
 def _needs_graph(problem: Problem) -> bool:
     """Whether anything that a gradient may be asked for goes into the solve."""
     times, field = problem.times, problem.field
+    if getattr(forward_ad, "_current_level", -1) >= 0:  # tangents travel where tensors travel
+        return True
     if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
         return False
-    given = [problem.y0, times.t0, times.t1, times.ts, *problem.params, *field.captured()]
+    given = [problem.y0, times.t0, times.t1, times.ts, *problem.params]
     if problem.slope0 is not None:
         given.append(problem.slope0)
-    return any(tensor.requires_grad for tensor in given)
+    return any(tensor.requires_grad for tensor in chain(given, field.captured()))

@@ -29,7 +29,7 @@ def read_times(
     t0: Any,
     t1: Any,
     jump_t: Any,
-    mask: Tensor | None,
+    mask: Any,
     batch: int,
     dtype: torch.dtype,
     device: torch.device,
@@ -47,13 +47,7 @@ def read_times(
         ts, slack = _tensor("t_eval", t_eval, dtype, device)
         ts = read_grid("t_eval", ts, batch)
         if mask is not None:
-            if mask.dtype != torch.bool or mask.shape not in (ts.shape, ts.shape[1:]):
-                raise InvalidArgument(
-                    f"t_eval_mask has shape {tuple(mask.shape)} and dtype {mask.dtype}: must be "
-                    f"bool, "
-                    f"{tuple(ts.shape)}, True where a time is asked for"
-                )
-            ts = torch.where(mask.to(device), ts, torch.nan)
+            ts = torch.where(_read_mask(mask, ts), ts, torch.nan)
         if bool(ts.isinf().any()):
             raise InvalidArgument(
                 "t_eval holds an infinite time: must be finite, or NaN for no output"
@@ -62,6 +56,7 @@ def read_times(
         raise InvalidArgument("t_eval_mask is given without t_eval")
     start = _ends("t0", t0, ts, 0, batch, dtype, device)
     end = _ends("t1", t1, ts, -1, batch, dtype, device)
+    _check_span(start, end)
     backward = end.detach() < start.detach()
     direction = None
     if bool(backward.any()):
@@ -82,6 +77,29 @@ def read_times(
     )
 
 
+def _read_mask(mask: Any, ts: Tensor) -> Tensor:
+    try:
+        asked = torch.as_tensor(mask, device=ts.device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidType(f"t_eval_mask is a {type(mask).__name__}: must be a tensor") from error
+    if asked.dtype != torch.bool or asked.shape not in (ts.shape, ts.shape[1:]):
+        raise InvalidArgument(
+            f"t_eval_mask has shape {tuple(asked.shape)} and dtype {asked.dtype}: must be bool, "
+            f"{tuple(ts.shape)}, True where a time is asked for"
+        )
+    return asked
+
+
+def _check_span(t0: Tensor, t1: Tensor) -> None:
+    endless = (t1 - t0).detach().isinf()
+    if bool(endless.any()):
+        row = int(endless.nonzero()[0])
+        raise InvalidArgument(
+            f"t0 = {t0[row].item()!r} and t1 = {t1[row].item()!r} of row {row} are further apart "
+            f"than {t0.dtype} can tell: their difference must be finite"
+        )
+
+
 def _turned(t: Tensor, direction: Tensor | None) -> Tensor:
     if direction is None:
         return t
@@ -91,19 +109,30 @@ def _turned(t: Tensor, direction: Tensor | None) -> Tensor:
 def _tensor(
     name: str, value: Any, dtype: torch.dtype, device: torch.device
 ) -> tuple[Tensor, float]:
-    """Return the value as a tensor of the time dtype, and the rounding unit it came with."""
+    """Return the value as an own tensor of the time dtype, and the rounding unit it came with."""
+    given = _as_given(name, value, dtype)
+    if given.is_complex() or given.dtype == torch.bool:
+        raise InvalidType(f"{name} has dtype {given.dtype}: must be real")
     eps = torch.finfo(dtype).eps
+    if given.is_floating_point():
+        eps = max(eps, torch.finfo(given.dtype).eps)
+    return given.to(dtype=dtype, device=device, copy=True), eps
+
+
+def _as_given(name: str, value: Any, dtype: torch.dtype) -> Tensor:
+    """Return tensors as they are, arrays in their dtype, lists (also of tensors) in `dtype`."""
     if isinstance(value, Tensor):
-        if value.is_complex() or value.dtype == torch.bool:
-            raise InvalidType(f"{name} has dtype {value.dtype}: must be real")
-        if value.is_floating_point():
-            eps = max(eps, torch.finfo(value.dtype).eps)
-        return value.to(dtype=dtype, device=device), eps
+        return value
     try:
-        return torch.as_tensor(value, dtype=dtype, device=device), eps
-    except (TypeError, ValueError, RuntimeError) as error:
+        if isinstance(value, list | tuple) and any(isinstance(part, Tensor) for part in value):
+            return torch.stack([_as_given(name, part, dtype).to(dtype) for part in value])
+        if hasattr(value, "__array__"):  # perhaps one that runs backwards in memory: copy it
+            return torch.as_tensor(value.copy())  # pyright: ignore[reportAttributeAccessIssue]
+        return torch.as_tensor(value, dtype=dtype)
+    except (TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise InvalidType(
-            f"{name} is a {type(value).__name__}: must be numbers or a tensor"
+            f"{name} is a {type(value).__name__}: must be numbers or a tensor, rows of equal "
+            "length padded with NaN"
         ) from error
 
 

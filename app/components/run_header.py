@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import describe, explain, run_facts, session
+from app import describe, explain, run_facts, run_list, session
 from app.cached import ask
 from app.components.chart import code, plain
 from app.frames import floats
@@ -91,7 +91,6 @@ def draw_header(run: "Run") -> DeltaGenerator:
             "views/live.py",
             label="Watch it in Live",
             icon=":material/play_circle:",
-            query_params={"run": run.id},
         )
     note = str(about.get("note") or "")
     if note:
@@ -100,6 +99,9 @@ def draw_header(run: "Run") -> DeltaGenerator:
 
 
 FOLLOW_EVERY = 2.0  # seconds between looks at a run that still grows
+FOLLOW_LARGE = 10.0  # the same once it holds so much that drawing it takes a second
+LARGE = 500_000  # attempts
+MOST_OF_A_SOLVE = 20_000_000  # attempts of one solve that are drawn
 
 
 def follow(run: "Run") -> None:
@@ -108,13 +110,31 @@ def follow(run: "Run") -> None:
         return
     seen = run.version
 
-    @st.fragment(run_every=FOLLOW_EVERY)
+    large = int(summary_of(run).get("rows") or 0) > LARGE
+
+    @st.fragment(run_every=FOLLOW_LARGE if large else FOLLOW_EVERY)
     def look() -> None:
         now = session.open_run(run.id)
         if now is None or not now.live or now.version != seen:
             st.rerun()
 
     look()
+
+
+def too_large(run: "Run", solve: int, say: bool = True) -> bool:
+    """Say so, and return true, if a solve holds more attempts than a page can draw."""
+    rows = float(floats(ask(type(run).solve_table, run), "rows")[solve])
+    if not rows > MOST_OF_A_SOLVE:
+        return False
+    if not say:
+        return True
+    st.info(
+        f"This solve holds {explain.count(rows)} attempts, more than the "
+        f"{explain.count(MOST_OF_A_SOLVE)} that a page draws. Its files are whole: read them with "
+        "`inspector.open_run`, or record less with `Inspector(..., instances=..., every=...)`.",
+        icon=":material/database:",
+    )
+    return True
 
 
 def facts_of(about: dict[str, Any]) -> list[str]:
@@ -170,6 +190,7 @@ def _banners(run: "Run", about: dict[str, Any]) -> None:
         st.warning("While recording: " + "; ".join(parts) + ".", icon=":material/hard_drive:")
     damage = run.damage
     if damage:
+        run_list.mark_damaged(run.path)
         n = len({item.file for item in damage})
         st.warning(
             f"This run is damaged: {n} file{' holds' if n == 1 else 's hold'} something that "

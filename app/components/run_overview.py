@@ -46,32 +46,16 @@ def again(run: "Run") -> None:
     """Offer to run the same once more in Live, with other gains and this run beside it."""
     if not run.spec or session.read_only():
         return
-    st.button(
-        "Run again with other gains",
+    st.page_link(
+        "views/live.py",
+        label="Run again with other gains",
         icon=":material/replay:",
-        key="again",
-        on_click=send_to_live,
-        args=(run.id, run.spec),
+        query_params={"again": run.id, "cmp": run.id},
         help="Opens Live with these settings; this run stays beside the new one.",
     )
-    if session.get("go_live"):
-        session.drop("go_live")
-        st.switch_page("views/live.py")
 
 
-def send_to_live(run_id: str, spec: Mapping[str, Any]) -> None:
-    """Set Live's widgets to the settings of a run, and this run as the one to compare with."""
-    from app.controls.spec import put_spec
-
-    problem = run_facts.member(described(), "problems", spec.get("problem"))
-    if problem:
-        session.put("problem", problem["name"])
-        put_spec(problem, spec)
-    session.put("cmp", run_id)
-    session.put("go_live", True)
-
-
-def tiles(values: Mapping[str, Any], instances: pd.DataFrame) -> None:
+def tiles(values: Mapping[str, Any], batch: int) -> None:
     """Draw the numbers that say most about a solve."""
     slowest, share = values.get("slowest", -1), values.get("accept_share")
     refused = None if share is None else 1 - share
@@ -82,7 +66,7 @@ def tiles(values: Mapping[str, Any], instances: pd.DataFrame) -> None:
             "of the batch: until its last row ended",
         ),
         ("Refused", explain.percent(refused), "of all attempts of all rows"),
-        ("Failed rows", f"{explain.count(values.get('failed'))} of {len(instances)}", None),
+        ("Failed rows", f"{explain.count(values.get('failed'))} of {batch}", None),
         (
             "Wasted",
             explain.percent(values.get("wasted_share")),
@@ -153,7 +137,7 @@ def why_link(run: "Run", solve: int, row: int, label: str) -> None:
         "views/instances.py",
         label=label,
         icon=":material/troubleshoot:",
-        query_params={"run": run.id, "solve": str(solve), "inst": str(row)},
+        query_params={"solve": str(solve), "inst": str(row)},
     )
 
 
@@ -165,8 +149,9 @@ def raster_of(run: "Run", solve: int, instances: pd.DataFrame) -> int:
     rows = [int(row) for row in ints(instances, "instance")]
     held = session.get("inst", session.param("inst"))
     row = int(held) if str(held).isdigit() and int(str(held)) in rows else None
+    session.put_param("inst", None if row is None else str(row))
     with st.container(key="raster_card", gap="xsmall"):
-        value, order = picture.pickers(run)
+        value, order = picture.pickers(run, solves=False)
         heading(
             picture.question(value),
             "rows by attempts",
@@ -183,11 +168,10 @@ def raster_of(run: "Run", solve: int, instances: pd.DataFrame) -> int:
 
 
 def take_picked_cell() -> None:
-    """Take up a pick on the raster; the link of the page then names its row."""
+    """Take up a pick on the raster."""
     event = (session.get("live_raster") or {}).get("pick")
     if event:
         session.put("inst", int(event["instance"]))
-        session.put_param("inst", str(int(event["instance"])))
 
 
 def raster_table(run: "Run", solve: int, value: str, order: Any) -> pd.DataFrame:

@@ -12,6 +12,7 @@ import streamlit as st
 
 from app import explain, session, theme
 from app.cached import ask
+from app.components import run_header
 from app.components.chart import draw, heading
 from app.figures.scalars import scalars_figure
 from app.frames import floats, where
@@ -94,7 +95,7 @@ def events(run: "Run") -> None:
 
 def downloads(run: "Run", solve: int | None) -> None:
     """Offer the recorded attempts of a solve, and the counts of every row, as files."""
-    if solve is None:
+    if solve is None or run_header.too_large(run, solve, say=False):
         return
     st.header("Take it away", anchor=False)
     with st.container(horizontal=True):

@@ -64,7 +64,8 @@ def choose(label: str, key: str, titles: Mapping[str, str], start: str, **more: 
 def problem_section(described: Described, disabled: bool) -> dict[str, Any]:
     """Draw problem, preset and its parameters."""
     problems = described["problems"]
-    start = "van_der_pol" if "van_der_pol" in names(problems) else problems[0]["name"]
+    own = [problem["name"] for problem in problems if "spec_name" in problem]
+    start = own[0] if own else "van_der_pol"
     name = choose(
         "Problem", "problem", names(problems), start, disabled=disabled,
         on_change=lambda: forget(by_name(problems, session.get("problem"))),
@@ -127,6 +128,7 @@ def starts(problem: Mapping[str, Any]) -> dict[str, Any]:
 def put_spec(problem: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
     """Set the widgets' values from a full or partial spec."""
     name = problem["name"]
+    session.put("problem", name)
     for parameter, value in (spec.get("parameters") or {}).items():
         session.put(f"{name}.{parameter}", value)
     if "spread" in spec:

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from app import session
+from app.controls.spec import put_spec
 from app.live.state import Shown, filled
 from app.workers import Workers
 
@@ -24,13 +25,30 @@ def start(workers: Workers, spec: dict[str, Any]) -> None:
     st.rerun()
 
 
+def adopt(
+    shown: Shown, spec: Mapping[str, Any], problem: Mapping[str, Any], described: dict[str, Any]
+) -> None:
+    """Offer to set the widgets to the settings of the run shown, where they differ."""
+    ours, theirs = filled(dict(spec), described), filled(shown.spec, described)
+    if theirs and any(ours.get(key) != theirs.get(key) for key in (*SAME, "method", "controller")):
+        st.button(
+            "Use its settings",
+            type="tertiary",
+            icon=":material/tune:",
+            key="do_adopt",
+            help="Sets everything on the left to what this run was solved with.",
+            on_click=put_spec,
+            args=(problem, theirs),
+        )
+
+
 def bar(shown: Shown, spec: dict[str, Any], workers: Workers, described: dict[str, Any]) -> None:
     """Draw the buttons; what cannot be done now is disabled.
 
     Args:
         spec: what the settings on the left add up to.
     """
-    active = shown.live and shown.id is not None and workers.state(shown.id) not in (None, "ended")
+    active = shown.live and shown.id is not None and workers.obeys(shown.id)
     run_id = shown.id or ""
     before, after = filled(shown.spec, described), filled(spec, described)
     parent = run_id if comparable(before, after) and not shown.live else None

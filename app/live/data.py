@@ -31,9 +31,14 @@ def heading(
 
 def download(table: "pd.DataFrame", name: str, rows: int = 500) -> None:
     """Draw the data behind a chart: as a table, and as a CSV to download."""
-    with st.popover("Data", icon=":material/table:", type="tertiary", key=f"data_{name}"):
+    popover = st.popover(
+        "Data", icon=":material/table:", type="tertiary", key=f"data_{name}", on_change="rerun"
+    )
+    if not popover.open:  # what nobody looks at is not sent
+        return
+    with popover:
         st.dataframe(table.head(rows), hide_index=True, height=260, width=560)
-        more = f" (first {rows} of {len(table)})" if len(table) > rows else ""
+        more = f" (first {rows})" if len(table) > rows else ""
         st.caption(f"{len(table)} rows{more}")
         st.download_button(
             "Download CSV",

@@ -61,7 +61,6 @@ def notice(shown: Shown, workers: Workers) -> None:
         st.error(f"The solve was broken off: {error_text(shown)}")
     elif word == "cancelled":
         st.info(f"Cancelled: {error_text(shown)}. Everything solved until then is kept.")
-    damage(shown)
 
 
 def error_text(shown: Shown) -> str:
@@ -70,7 +69,7 @@ def error_text(shown: Shown) -> str:
         table = shown.run.solve_table()
         errors = [str(e) for e in table["error"].dropna()] if "error" in table else []
         if errors:
-            return errors[-1]
+            return errors[-1].removeprefix("Cancelled: ")
         events = shown.run.events()
         texts = [] if events.empty else [str(t) for t in events["text"].dropna() if str(t)]
         if texts:
@@ -81,7 +80,7 @@ def error_text(shown: Shown) -> str:
 
 
 def damage(shown: Shown) -> None:
-    """Say which files of the run are damaged, and what is still shown."""
+    """Say which files of the run are damaged; what was read so far is known, so call this last."""
     found = shown.run.damage if shown.run is not None else []
     if not found:
         return
@@ -105,10 +104,8 @@ def failed_rows(rows: "pd.DataFrame", components: list[str]) -> None:
         return
     first = rows.sort_values("t_reached").iloc[0]
     count = len(rows)
-    st.warning(
-        f"**{count} row{'s' if count > 1 else ''} failed**, the first one "
-        f"(row {first['instance']}) at t = {first['t_reached']:.4g}: {first['message']}"
-    )
+    plural = "s" if count > 1 else ""
+    st.warning(f"**{count} row{plural} failed.** First in time: {first['message']}")
     with st.expander(f"All failed rows ({count})"):
         st.dataframe(failure_table(rows, components), hide_index=True, width="stretch")
 

@@ -37,7 +37,9 @@ def tiles(
     slowest = known["slowest"]
     table = run.solves()
     own = table[(table["solve"] == solve) & (table["instance"] == slowest)]
-    steps = f" ({count(float(own['n_steps'].iloc[0]))})" if len(own) else ""
+    most = int(own["n_steps"].iloc[0]) if len(own) else 0
+    known["attempts"] = max(known["attempts"], most)  # a solve that was broken off has no total
+    steps = f" ({count(most)})" if len(own) else ""
     wasted = known["wasted_share"]
     figures = [
         ("Attempts", count(known["attempts"]), "Steps tried so far, counted once for the batch."),
@@ -169,6 +171,22 @@ def draw(
     with right:
         paths(run, solve, picked or ([focus] if focus >= 0 else []), problem)
         limiter(run, solve, x_max)
+    footer(run, solve)
+
+
+def footer(run: "Run", solve: int) -> None:
+    """Say how much was recorded, and what was not."""
+    lost = run.lost
+    rows = sum(batch.rows for _, batches in run.places(solve) for batch in batches)
+    parts = [f"{count(rows)} attempts of rows recorded"]
+    if lost["rows_dropped"]:
+        parts.append(f"{count(lost['rows_dropped'])} dropped: the disk was too slow")
+    if lost["rows_lost"] or lost["errors"]:
+        parts.append(f"{count(lost['rows_lost'])} lost in {lost['errors']} errors of the disk")
+    parts += [f"`{run.path}`", f"schema {run.meta.get('schema', '?')}"]
+    versions = run.meta.get("versions") or {}
+    parts += [f"{name} {versions[name]}" for name in ("torch", "python") if name in versions]
+    st.caption(" · ".join(parts))
 
 
 def axis_end(attempts: int, live: bool, ghost: "pd.DataFrame | None") -> int:
@@ -231,12 +249,19 @@ def paths(run: "Run", solve: int, rows: list[int], problem: dict[str, Any]) -> N
     """Draw where the picked rows went: phase portrait or trajectories."""
     names = list(problem.get("components") or [])
     pair = problem.get("phase")
-    title = "Where did the picked rows go?" if picks(rows) else "Where did the slowest row go?"
+    picked = bool(picks(rows))
     note = "Recorded states, one point for each accepted step."
     states = run.states(solve, rows) if rows else None
+    if (states is None or states.empty) and not picked:  # the slowest was not among those recorded
+        every_row = run.states(solve)
+        rows = [int(every_row["instance"].max())] if len(every_row) else []
+        states = every_row[every_row["instance"].isin(rows)]
+    title = (
+        "Where did the picked rows go?" if picked or not rows else f"Where did row {rows[0]} go?"
+    )
     if states is None or states.empty:
         heading(title, note)
-        some = "" if not rows or run.states(solve).empty else " of the rows picked"
+        some = " of the rows picked" if picked and not run.states(solve).empty else ""
         empty(f"This run recorded no states{some}.")
         return
     heading(title, note, states, "states")

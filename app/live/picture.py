@@ -54,8 +54,8 @@ def values_offered(run: "Run") -> list[str]:
     return known + others
 
 
-def pickers(run: "Run") -> "tuple[str, Order]":
-    """Draw the pickers of value and row order; return both."""
+def pickers(run: "Run", *, solves: bool = True) -> "tuple[str, Order]":
+    """Draw the pickers of value and row order (and of the solve, if `solves`); return the two."""
     offered = {name: WORDS.get(name, name.replace("_", " ")) for name in values_offered(run)}
     for key, titles in (("metric", offered), ("order", ORDERS)):
         session.accept(key, titles)
@@ -75,6 +75,13 @@ def pickers(run: "Run") -> "tuple[str, Order]":
             width=220,
             **session.keep("order", "url"),
         )
+        if solves and run.n_solves > 1:
+            last = run.n_solves - 1
+            session.check("solve", lambda n: isinstance(n, int) and 0 <= n <= last, 0)
+            st.number_input(
+                "Solve", 0, last, 0, width=110, help=f"This run has {last + 1} solves.",
+                **session.keep("solve", "url"),
+            )  # fmt: skip
     return value or "dt", cast("Order", order or "index")
 
 
@@ -138,7 +145,7 @@ def show(
     line = None
     if ghost is not None and len(ghost):
         line = (ghost["attempt"].to_numpy(), ghost["active"].to_numpy())
-    return raster(
+    event = raster(
         shown,
         key="live_raster",
         rows=cells.instances,
@@ -154,6 +161,13 @@ def show(
         on_pick=on_pick,
         **look,
     )
+    if cells.pooled:
+        kept = "smallest" if value in ("dt", "accepted") else "largest"
+        st.caption(
+            "Too much for one cell each: a cell stands for several attempts or rows and shows the "
+            f"{kept} value among them; it is hatched if one of them was refused."
+        )
+    return event
 
 
 def codes(values: Any, about: Mapping[str, Any]) -> Any:

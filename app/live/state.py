@@ -52,6 +52,8 @@ def look(run_id: str | None, workers: Workers) -> Shown:
         word = "died" if problem else "cancelled" if job == "ended" else "empty"
     else:
         word = run.status
+        if word == "running":  # recorded by a process this server did not start
+            word = {"pause": "paused", "cancel": "cancelling"}.get(workers.asked(run_id), word)
         if problem and word not in ("finished", "cancelled", "failed"):
             word = "died"
     solve = session.int_param("solve", 0, max(0, run.n_solves - 1), 0) if run else 0

@@ -33,6 +33,8 @@ def picked_row(run: "Run") -> None:
     solve = run_header.solve_picker(run)
     if solve is None:
         return
+    if run_header.too_large(run, solve):
+        return
     instances = ask(type(run).instances, run, solve)
     if instances.empty or not floats(instances, "n_steps").any():
         st.info(

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import frame, session
+from app.controls import again
 from app.controls.spec import settings_panel
 from app.live import actions, compare, notices, panel
 from app.live.state import evals_per_attempt, in_words, look, title_of
@@ -19,6 +20,7 @@ described = frame.described()
 workers = frame.workers()
 spec = None
 if not session.read_only():
+    again.take_up(described)
     with st.sidebar:
         spec = settings_panel(described)
 
@@ -31,6 +33,8 @@ with heading.container(horizontal=True, vertical_alignment="center", gap="small"
         with st.popover("Equations", icon=":material/function:", type="tertiary"):
             st.latex(about["latex"])
             st.caption(about.get("source", ""))
+    if spec is not None and about:
+        actions.adopt(shown, spec, about, described)
 
 
 def body() -> None:
@@ -42,7 +46,10 @@ def body() -> None:
         st.rerun()  # buttons and badge stand outside
     drawable = now.has_steps
     notices.notice(now, workers)
+    above = st.container()
     if not drawable:
+        with above:
+            notices.damage(now)
         if now.live:
             st.skeleton(height=420)
         elif now.word in ("finished", "cancelled", "failed"):
@@ -51,9 +58,12 @@ def body() -> None:
     other = compare.other_run(now)
     panel.draw(now, other, about, evals_per_attempt(now.spec, described))
     assert now.run is not None
-    ended = now.run.solves()
-    failed = ended[(ended["solve"] == now.solve) & (ended["status"] > 0)]
-    notices.failed_rows(failed, list(about.get("components") or []))
+    rows = now.run.solves()
+    rows = rows[rows["solve"] == now.solve]
+    failed = rows[(rows["status"] > 0) & (rows["status_name"] != "INTERRUPTED")]
+    with above:
+        notices.damage(now)
+        notices.failed_rows(failed, list(about.get("components") or []))
     if other is not None and not now.live:
         compare.section(now, other, described)
 

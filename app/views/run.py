@@ -58,10 +58,12 @@ def one_solve(run: "Run", solve: int) -> None:
     """Draw one solve: tiles, raster, how steps spread, what limited them, which rows failed."""
     from inspector import queries
 
-    instances = ask(type(run).instances, run, solve)
     run_overview.settings(run, solve)
     run_overview.again(run)
-    run_overview.tiles(ask(queries.tiles, run, solve), instances)
+    run_overview.tiles(ask(queries.tiles, run, solve), run.solve_state(solve).batch)
+    if run_header.too_large(run, solve):
+        return
+    instances = ask(type(run).instances, run, solve)
     if instances.empty:
         st.info(
             "The solve has begun; its first step is not recorded yet.",

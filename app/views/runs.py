@@ -171,16 +171,8 @@ def actions(line: dict[str, Any], chosen: list[str]) -> None:
     with st.container(border=True, key="run_actions"):
         st.markdown(f"### {code(run_id)}", anchors=False)
         with st.container(horizontal=True, vertical_alignment="center"):
-            link = {"run": run_id}
-            st.page_link(
-                "views/run.py", label="Open", icon=":material/monitoring:", query_params=link
-            )
-            st.page_link(
-                "views/instances.py",
-                label="Its rows",
-                icon=":material/table_rows:",
-                query_params=link,
-            )
+            st.page_link("views/run.py", label="Open", icon=":material/monitoring:")
+            st.page_link("views/instances.py", label="Its rows", icon=":material/table_rows:")
             if own:
                 delete(line, chosen)
         if own:

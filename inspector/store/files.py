@@ -13,7 +13,7 @@ _CRC_BYTES = len(_CRC_MEMBER) + 8 + 2  # the member, eight digits, closing quote
 
 
 def jsonable(value: Any) -> Any:
-    """Return `value` as plain JSON: arrays as lists, a float that is not finite as `"nan"` or `"inf"`."""
+    """Return `value` as plain JSON: arrays as lists, numbers that are not finite as strings."""
     if isinstance(value, bool | str | int) or value is None:
         return value
     if isinstance(value, float):

@@ -14,8 +14,8 @@ class LineFile:
 
     Args:
         path: of the file.
-        make_folder: whether its folder is made if missing; the run itself never is, it may have been
-            deleted.
+        make_folder: whether its folder is made if missing; the run itself never is, it may have
+            been deleted.
     """
 
     def __init__(self, path: Path, make_folder: bool = True) -> None:

@@ -12,7 +12,7 @@ HEARTBEAT_LIMIT = 30.0  # seconds without a sign of life of a process on another
 
 
 def identity() -> dict[str, Any]:
-    """Return `host, pid, pid_started` of this process; the start time tells a reused number apart."""
+    """Return `host, pid, pid_started` of this process; a number used again starts later."""
     return {"host": _host(), "pid": os.getpid(), "pid_started": _start_time(os.getpid())}
 
 
@@ -21,7 +21,8 @@ def is_alive(record: Mapping[str, Any], heartbeat: float) -> bool:
 
     Args:
         record: as written by `identity`.
-        heartbeat: its last sign of life, seconds since 1970; decides for a process of another machine.
+        heartbeat: its last sign of life, seconds since 1970; decides for a process of another
+            machine.
     """
     pid = record.get("pid")
     if record.get("host") != _host():
@@ -54,7 +55,7 @@ def _host() -> str:
 
 
 def _start_time(pid: int) -> str | None:
-    """Start of a process in clock ticks since boot, None where the system does not say; a zombie is gone."""
+    """When a process began, in ticks since boot; None if not known, "" for a zombie."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()

@@ -103,7 +103,7 @@ class LineTail:
         return records, again
 
     def damage(self, alive: bool) -> list[Damage]:
-        """Return what is damaged so far; a line still being written is not, while its writer lives."""
+        """Return what is damaged so far; a line being written is not, while its writer lives."""
         if self._torn and not alive:
             return [*self.bad, Damage(self.name, "the last line was cut short")]
         return list(self.bad)
@@ -163,6 +163,11 @@ class Segment:
         if lost:
             self._note("cut", f"was cut short: {lost} rows are lost")
         self.batches = list(self._fill_gaps(kept, size, alive, lost > 0))
+        unchecked = sum(batch.rows for batch in self.batches if batch.crc is None)
+        if unchecked:
+            self._note(
+                "index", f"{unchecked} rows have no line in its index: read without a checksum"
+            )
         return True
 
     def load(
@@ -250,7 +255,7 @@ class Segment:
         return True
 
     def _fill_gaps(self, known: list[Batch], size: int, alive: bool, cut: bool) -> Iterator[Batch]:
-        """Yield the indexed batches and those found between and behind them without an index line."""
+        """Yield the indexed batches, and those found between and behind them."""
         at = len(self._head)
         for batch in known:
             if batch.offset > at:
@@ -296,7 +301,7 @@ class Segment:
 
     def _read(self, offset: int, length: int) -> memoryview | None:
         """Return the head of the stream followed by a part of the file, as a stream of its own."""
-        data = memoryview(np.empty(len(self._head) + length, "u1"))
+        data = np.empty(len(self._head) + length, "u1").data
         data[: len(self._head)] = self._head
         try:
             with self.path.open("rb", buffering=0) as file:
@@ -327,7 +332,7 @@ def read_range(path: Path, offset: int, length: int) -> bytes | None:
 
 
 def _read_index(path: Path) -> tuple[list[Batch], bytes | None, int]:
-    """Return the batches an index tells of, the head of the stream, and how many lines are damaged."""
+    """Return the batches of an index, the head of the stream, and how many lines are damaged."""
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
     except OSError:

@@ -1,4 +1,4 @@
-"""Segments: Arrow streams that only grow, each with an index beside it that vouches for every batch."""
+"""Segments: Arrow streams that only grow, each with an index that vouches for every batch."""
 
 import contextlib
 import json
@@ -128,7 +128,7 @@ class SegmentWriter:
                     path.unlink()
 
     def _stream_bytes(self, batch: pa.RecordBatch | None) -> memoryview:
-        """Return the bytes of the schema, or of one batch that follows it; valid until the next call."""
+        """Return the bytes of the schema, or of a batch behind it; valid until the next call."""
         while True:
             sink = pa.FixedSizeBufferWriter(self._scratch)
             try:

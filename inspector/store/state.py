@@ -85,7 +85,7 @@ class SolveState:
 
 
 def spread(value: Any, size: int, missing: float = np.nan) -> np.ndarray:
-    """Return `(size,)` of a recorded value that is one number for all instances, or a list of them."""
+    """Return `(size,)` of a recorded value: one number for all instances, or a list of them."""
     if isinstance(value, list):
         try:
             found = np.array(value, "f8").reshape(-1)
@@ -160,7 +160,7 @@ def in_order(lines: Mapping[str, SolveLines], further: Mapping[str, set[int]]) -
 def overall_status(
     writers: Mapping[str, WriterState], meta: Mapping[str, Any], anything: bool
 ) -> str:
-    """Return the status of a run: what its last writers say; those before a resume no longer count."""
+    """Return the status of a run: what its last writers say, not those before a resume."""
     if any(writer.alive for writer in writers.values()):
         return "running"
     if not writers:

@@ -67,7 +67,9 @@ class WholeStep(StepReverser):
                 inputs.append(tau := leaf(tau))
         with torch.enable_grad():
             y = inputs[0]
-            results = [self._stepper.replay(t, dt, seen, y, polynomial=with_outputs)]
+            start = t if step.start is None else torch.where(step.start > step.t, step.start, t)
+            replay = self._stepper.replay
+            results = [replay(t, dt, seen, y, start=start, polynomial=with_outputs)]
             cotangents = [cotangent]
             if step.rows is not None:
                 assert tau is not None

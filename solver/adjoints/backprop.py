@@ -36,7 +36,7 @@ class Backprop(Adjoint):
         graph: bool,
     ) -> tuple[Outcome, Tensor | None]:
         """Run the loop, with autograd's graph if one is wanted."""
-        with torch.set_grad_enabled(graph):
+        with torch.set_grad_enabled(graph and torch.is_grad_enabled()):
             outcome = Loop(problem, outputs, dense, recorder, graph=graph).run()
             if outputs is None:
                 return outcome, None

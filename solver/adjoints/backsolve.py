@@ -196,8 +196,9 @@ class _BackwardSolve:
             assert known is not None
             return torch.where(never[:, None], healthy, known(tau))
 
+        read = None if known is None else states
         self._field = AugmentedField(problem.field, y0, product, joint=mode.joint,
-                                     integrals=not mode.seminorm, states=states if known else None)  # fmt: skip
+                                     integrals=not mode.seminorm, states=read)  # fmt: skip
         self._kept = sum(each.nbytes for each in kept)
         self._recorder: Recorder | None = None
         self._counts: list[Outcome] = []

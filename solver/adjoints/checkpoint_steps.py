@@ -139,6 +139,6 @@ class _CheckpointedStepper(Stepper):
         """Go on from the attempt just made in the rows `moved (B,)`."""
         self._inner.advance(moved)
 
-    def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> bool:
+    def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> None:
         """Evaluate the start slope of `rows (B,)` anew."""
-        return self._inner.restart(t, y, rows)
+        self._inner.restart(t, y, rows)

@@ -27,6 +27,7 @@ class Chunk(NamedTuple):
     cut: Tensor | None  # (k,) which of the n ended at a stop, None where none did
     cut_seen: Tensor | None  # (k,) time at which their end was evaluated
     cut_last: Tensor | None  # (k,) bool, the stop was the end of the span
+    behind: Tensor | None  # (k,) which of the n began just behind a jump, None where none did
     slopes: Tensor | None  # (n, S, D) slopes of the stages, if they are kept
 
 
@@ -41,6 +42,7 @@ class Window(NamedTuple):
     active: Tensor | None  # (W, B) bool, None where all are
     cut: Tensor | None  # (W, B) bool, the step was cut to end at a stop; None where none was
     last: Tensor | None  # (W, B) bool, that stop was the end of the span
+    start: Tensor | None  # (W, B) time at which their start was evaluated; None where it is t
     slopes: Tensor | None  # (W, B, S, D)
 
 
@@ -57,6 +59,8 @@ class MeshRecord:
         """Begin with nothing."""
         self._batch, self._outputs, self._keep = len(like), outputs, slopes
         self._pending: list[tuple[Tensor, ...]] = []
+        # (B,) bool, rows whose next step begins behind a jump
+        self._behind = torch.zeros(len(like), dtype=torch.bool, device=like.device)
         self._slopes: list[Tensor] = []
         self.chunks: list[Chunk] = []
         self.count = torch.zeros(len(like), dtype=torch.int64, device=like.device)
@@ -77,7 +81,9 @@ class MeshRecord:
         if self._outputs is not None and len(self._outputs.rows) > len(self._output_steps):
             self._output_steps.append(self.count[self._outputs.rows[-1]])
         self.count = self.count + moved
-        self._pending.append((t, dt, seen, y, moved, reach & moved, last))
+        cut = reach & moved
+        self._pending.append((t, dt, seen, y, moved, cut, last, self._behind & moved))
+        self._behind = torch.where(moved, cut & ~last, self._behind)
         if self._keep and isinstance(stepper, ReplayingStepper):
             self._slopes.append(stepper.slopes())
         if len(self._pending) == CHUNK:
@@ -86,7 +92,7 @@ class MeshRecord:
     def _pack(self) -> None:
         if not self._pending:
             return
-        t, dt, seen, y, moved, cut, last = zip(*self._pending, strict=True)
+        t, dt, seen, y, moved, cut, last, behind = zip(*self._pending, strict=True)
         self._pending = []
         mask = torch.stack(moved)
         every = bool(mask.all())
@@ -101,6 +107,8 @@ class MeshRecord:
             ends = packed_cuts.nonzero()[:, 0]
             seen_at = _packed(torch.stack(seen), chosen)[ends]
             at_end = _packed(torch.stack(last), chosen)[ends]
+        begun = torch.stack(behind)
+        began = _packed(begun, chosen).nonzero()[:, 0] if bool(begun.any()) else None
         slopes = None
         if self._keep:
             slopes = _packed(torch.stack(self._slopes).transpose(1, 2), chosen).contiguous()
@@ -114,6 +122,7 @@ class MeshRecord:
                 cut=ends,
                 cut_seen=seen_at,
                 cut_last=at_end,
+                behind=began,
                 slopes=slopes,
             )
         )
@@ -194,11 +203,11 @@ class Mesh:
             batch = len(self.count)
             if base < first or chunk.moved is not None or len(chunk.y) != width * batch:
                 continue
-            if chunk.cut is not None or chunk.slopes is not None:
+            if not (chunk.cut is chunk.behind is chunk.slopes is None):
                 break
             t, dt = (each.reshape(width, -1).expand(width, batch) for each in (chunk.t, chunk.dt))
             y = chunk.y.reshape(width, batch, -1)
-            return Window(first, t, dt, t + dt, y, None, None, None, None)
+            return Window(first, t, dt, t + dt, y, None, None, None, None, None)
         return None
 
     def _window(
@@ -215,7 +224,7 @@ class Mesh:
         t = t0.expand(width, batch).clone()
         dt, y = torch.zeros_like(t), y0.expand(width, *y0.shape).clone()
         seen, cut = torch.full_like(t, torch.nan), torch.zeros_like(t, dtype=torch.bool)
-        last, any_cut, slopes = torch.zeros_like(cut), False, None
+        last, any_cut, slopes, start = torch.zeros_like(cut), False, None, None
         for chunk, base in zip(self.chunks, bases, strict=True):
             place = self._place(chunk, base)
             inside = (place >= first) & (place < first + width)
@@ -231,6 +240,13 @@ class Mesh:
                 if slopes is None:
                     slopes = chunk.slopes.new_zeros((width, batch, *chunk.slopes.shape[1:]))
                 slopes[at, row] = chunk.slopes[pick]
+            if chunk.behind is not None:
+                start = t.clone() if start is None else start
+                flags = torch.zeros_like(pick)
+                flags[chunk.behind] = True
+                starts = flags[pick].nonzero()[:, 0]
+                where = at[starts], row[starts]
+                start[where] = torch.nextafter(t[where], torch.full_like(t[where], torch.inf))
             if chunk.cut is not None:
                 assert chunk.cut_seen is not None
                 assert chunk.cut_last is not None
@@ -243,14 +259,16 @@ class Mesh:
                 last[at[ends], row[ends]] = chunk.cut_last[mine]
                 cut[at[ends], row[ends]] = True
         seen = torch.where(cut, seen, t + dt)
+        if start is not None:
+            start = torch.where(start > t, start, t)
         low = int(self.count.min())
         active = None
         if low < first + width:
             number = first + torch.arange(width, device=t.device)[:, None]
             active = number < self.count
         if not any_cut:
-            return Window(first, t, dt, seen, y, active, None, None, slopes)
-        return Window(first, t, dt, seen, y, active, cut, last, slopes)
+            return Window(first, t, dt, seen, y, active, None, None, start, slopes)
+        return Window(first, t, dt, seen, y, active, cut, last, start, slopes)
 
 
 def _unshared(values: Tensor, place: Tensor, chunk: Chunk, attempt: Tensor, pick: Tensor) -> Tensor:

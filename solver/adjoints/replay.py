@@ -32,6 +32,7 @@ class Step(NamedTuple):
 
     t: Tensor  # (B,)
     dt: Tensor  # (B,), 0 in rows that stand still
+    start: Tensor | None  # (B,) time at which its start was evaluated, None where that is t
     seen: Tensor  # (B,) time at which its end was evaluated
     y: Tensor  # (B, D) state at its start
     active: Tensor | None  # (B,) bool, None where all are
@@ -361,6 +362,7 @@ class _Backward:
         step = Step(
             t=window.t[i],
             dt=window.dt[i],
+            start=None if window.start is None else window.start[i],
             seen=window.seen[i],
             y=window.y[i].clone(),  # a graph that keeps it must not keep the window
             active=None if window.active is None else window.active[i],

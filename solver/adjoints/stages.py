@@ -185,7 +185,9 @@ class StageByStage(StepReverser):
     def _time(self, step: Step, i: int) -> Tensor:
         if self._c[i] == 1:
             return step.seen
-        return torch.add(step.t, step.dt, alpha=float(self._c[i])) if self._c[i] else step.t
+        if self._c[i]:
+            return torch.add(step.t, step.dt, alpha=float(self._c[i]))
+        return step.t if i or step.start is None else step.start
 
     def _evaluate(self, step: Step, i: int, state: Tensor) -> tuple[list[Tensor], Tensor]:
         """Evaluate the field in stage `i` with its graph."""

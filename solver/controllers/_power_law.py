@@ -13,6 +13,7 @@ from torch import Tensor
 from solver.bounds import check_bounds
 from solver.controllers.base import Controller, Proposal
 from solver.errors import InvalidArgument
+from solver.norms import power
 
 # An error below this says nothing of the problem, only of rounding; remembered smaller, it would
 # cut the next step to pieces. Hairer's DOPRI5 takes 1e-4 here.
@@ -58,23 +59,23 @@ class PowerLaw:
         return PowerLawHistory(one, one, one, one, torch.zeros_like(like, dtype=torch.bool))
 
     def filtered(self, ratio: Tensor, k: int, history: PowerLawHistory) -> Tensor:
-        """Return the product of powers, `(B,)`."""
-        _, beta_2, beta_3 = self.beta
+        """Return the product of powers, `(B,)`: inf where the error is 0, 0 where it is inf."""
+        beta_1, beta_2, beta_3 = self.beta
         alpha_2, alpha_3 = self.alpha
-        factor = ratio.pow(-self.beta[0] / k)  # inf where the error is 0, 0 where it is inf
+        exponent = ratio.log() * (-beta_1 / k)
         if beta_2:
-            factor = factor * history.last.pow(-beta_2 / k)
+            exponent = torch.add(exponent, history.last.log(), alpha=-beta_2 / k)
         if beta_3:
-            factor = factor * history.before.pow(-beta_3 / k)
+            exponent = torch.add(exponent, history.before.log(), alpha=-beta_3 / k)
         if alpha_2:
-            factor = factor * history.factor.pow(-alpha_2)
+            exponent = torch.add(exponent, history.factor.log(), alpha=-alpha_2)
         if alpha_3:
-            factor = factor * history.factor_before.pow(-alpha_3)
-        return factor * self.gain
+            exponent = torch.add(exponent, history.factor_before.log(), alpha=-alpha_3)
+        return exponent.exp() * self.gain
 
     def elementary(self, ratio: Tensor, k: int) -> Tensor:
         """Return what the classical controller would do, `(B,)`."""
-        return ratio.pow(-1 / k) * self.safety
+        return power(ratio, -1 / k) * self.safety
 
     def limited(self, factor: Tensor) -> Tensor:
         """Return the factor within `shrink` and `grow`, `(B,)`; NaN stays NaN.

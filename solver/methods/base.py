@@ -27,7 +27,7 @@ class Stepper(ABC):
         bool  # whether an accepted attempt ends with the slope the next one starts from
     )
     interpolant_evals: int  # further evaluations an output inside a step needs
-    interpolant_gives_end_slope: bool  # whether these are the slope the next attempt starts from
+    interpolant_gives_end_slope: bool  # whether one of these is the slope the next starts from
 
     @abstractmethod
     def begin(self, slope: Tensor) -> None:
@@ -57,12 +57,8 @@ class Stepper(ABC):
         """Go on from the attempt just made in the rows `moved (B,)`, stay in the others."""
 
     @abstractmethod
-    def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> bool:
-        """Evaluate the start slope of `rows (B,)` anew, behind a jump of the vector field.
-
-        Returns:
-            Whether this was an evaluation that no attempt would have made anyway.
-        """
+    def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> None:
+        """Evaluate the start slope of `rows (B,)` anew, behind a jump of the vector field."""
 
 
 class ReplayingStepper(Stepper):
@@ -70,10 +66,18 @@ class ReplayingStepper(Stepper):
 
     @abstractmethod
     def replay(
-        self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, *, polynomial: bool
+        self,
+        t: Tensor,
+        dt: Tensor,
+        t_next: Tensor,
+        y: Tensor,
+        *,
+        start: Tensor,
+        polynomial: bool,
     ) -> Tensor:
         """Take an accepted step once more, from its start alone; return the state at its end.
 
+        Its first slope is evaluated at `start (B,)`, `t` or just behind it where the field jumps.
         Without `polynomial`, whatever only that, the error or the next step needs is left out.
         """
 

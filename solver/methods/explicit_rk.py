@@ -4,13 +4,15 @@ import copy
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from operator import ne
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from solver.errors import InvalidArgument
 from solver.methods.base import Method, ReplayingStepper, Trial
-from solver.methods.tableau import ButcherTableau
+from solver.methods.tableau import ButcherTableau, Exact
 from solver.problem import Field, real_dtype
 
 
@@ -117,6 +119,9 @@ class BufferStages:
         """Let slope `source` be the first slope in the rows `moved (B, 1)`."""
         torch.where(moved, self._rows[source], self._rows[0], out=self._rows[0])
 
+    def check(self) -> None:
+        """Nothing can be wrong with copies."""
+
 
 class GraphStages:
     """Slopes as a list of tensors, so that autograd can follow each one."""
@@ -124,11 +129,13 @@ class GraphStages:
     def __init__(self, count: int, like: Tensor):
         """Reserve `count` places."""
         self._rows: list[Tensor] = [torch.zeros_like(like)] * count
+        self._versions = [0] * count
         self._floats: dict[int, list[float]] = {}
 
     def put(self, i: int, slope: Tensor) -> None:
         """Store slope `i`."""
         self._rows[i] = slope
+        self._versions[i] = _version(slope)
 
     def get(self, i: int) -> Tensor:
         """Return slope `i`."""
@@ -163,11 +170,28 @@ class GraphStages:
         """Return a buffer of the same size that begins with these slopes."""
         other = copy.copy(self)
         other._rows = [*slopes, *self._rows[len(slopes) :]]
+        other._versions = [*map(_version, slopes), *self._versions[len(slopes) :]]
         return other
 
     def take_over(self, moved: Tensor, source: int) -> None:
         """Let slope `source` be the first slope in the rows `moved (B, 1)`."""
-        self._rows[0] = torch.where(moved, self._rows[source], self._rows[0])
+        self.put(0, torch.where(moved, self._rows[source], self._rows[0]))
+
+    def check(self) -> None:
+        """Refuse a field that wrote into a slope it had returned before.
+
+        Raises:
+            InvalidArgument: it did.
+        """
+        if any(map(ne, map(_version, self._rows), self._versions)):
+            raise InvalidArgument(
+                "f wrote into a tensor it had returned before: must return a new one when "
+                "gradients are wanted"
+            )
+
+
+def _version(tensor: Tensor) -> int:
+    return 0 if tensor.is_inference() else tensor._version
 
 
 class ExplicitStepper(ReplayingStepper):
@@ -188,7 +212,7 @@ class ExplicitStepper(ReplayingStepper):
         in_time = tableau.coefficients(time_dtype, like.device)
         self._c = in_time.c[:, None]  # (S, 1)
         # Interpolants of high order have weights of size 1000 that nearly cancel: rounded to
-        # float32, # they would cost four digits, so they are used in the dtype of time.
+        # float32 they would cost four digits, so they are used in the dtype of time.
         self._interpolant = in_time.interpolant
         self._extra_c = in_time.extra_c[:, None]
         exact = tableau.exact
@@ -197,15 +221,17 @@ class ExplicitStepper(ReplayingStepper):
         extra = len(exact.extra_c)
         self._quiet = torch.no_grad if graph else nullcontext
         self._stages = (GraphStages if graph else BufferStages)(self._count + extra, like)
-        # The slope at the end of the step, if some stage is that: the last one, or Hermite's.
-        hermite = extra == 1 and self._extra_at_end[0] and tuple(exact.extra_a[0]) == exact.b
-        self._end_slope = self._count - 1 if tableau.fsal else self._count if hermite else None
+        # The slope at the end of the step, if some stage is that: the last one, or an extra one.
+        at_end = [e for e, row in enumerate(exact.extra_a) if _is_end(row, exact.b)]
+        self._end_slope = self._count + at_end[0] if at_end else None
+        if tableau.fsal:
+            self._end_slope = self._count - 1
         self._fsal, self._polynomial_made, self._stale = tableau.fsal, False, False
         self._known = 1  # slopes evaluated so far
         self.evals_per_attempt = self._count - 1
         self.keeps_end_slope = tableau.fsal
         self.interpolant_evals = extra
-        self.interpolant_gives_end_slope = hermite and not tableau.fsal
+        self.interpolant_gives_end_slope = bool(at_end) and not tableau.fsal
 
     def begin(self, slope: Tensor) -> None:
         """Start from `slope (B, D)`."""
@@ -226,6 +252,7 @@ class ExplicitStepper(ReplayingStepper):
         self._polynomial_made, self._known = False, self._count
         h = dt.to(self._real)[:, None]
         y1 = self._evaluate_stages(t, dt, h, t_next, y, self._count)
+        stages.check()
         if tab.b_error is None:
             return Trial(y1, None)
         with self._quiet():
@@ -248,10 +275,17 @@ class ExplicitStepper(ReplayingStepper):
         return y1 if self._fsal else torch.addcmul(y, h, stages.combine(tab.b, self._count))
 
     def replay(
-        self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, *, polynomial: bool
+        self,
+        t: Tensor,
+        dt: Tensor,
+        t_next: Tensor,
+        y: Tensor,
+        *,
+        start: Tensor,
+        polynomial: bool,
     ) -> Tensor:
         """Take an accepted step once more, from its start alone."""
-        self._stages.put(0, self._field(t, y))
+        self._stages.put(0, self._field(start, y))
         count = self._count if polynomial or not self._fsal else self._count - 1
         return self._evaluate_stages(t, dt, dt.to(self._real)[:, None], t_next, y, count)
 
@@ -280,6 +314,7 @@ class ExplicitStepper(ReplayingStepper):
                 at = self._count + e
                 state = torch.addcmul(y, h, stages.combine(row, at))
                 stages.put(at, self._field(t_next if self._extra_at_end[e] else times[e], state))
+            stages.check()
         self._polynomial_made, self._known = True, self._count + len(tab.extra_a)
         return stages.polynomial(self._interpolant) * h
 
@@ -291,14 +326,18 @@ class ExplicitStepper(ReplayingStepper):
         else:
             self._stale = True
 
-    def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> bool:
-        """Evaluate the start slope of `rows (B,)` anew; False if it was due anyway."""
+    def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> None:
+        """Evaluate the start slope of `rows (B,)` anew."""
         slope = self._field(t, y)
         if self._stale:
             self._stages.put(0, slope)
             self._stale = False
-            return False
+            return
         last = self._count - 1  # free between attempts
         self._stages.put(last, slope)
         self._stages.take_over(rows[:, None], last)
-        return True
+
+
+def _is_end(row: Exact, b: Exact) -> bool:
+    """Whether a stage with these weights is the slope at the end of the step."""
+    return row[: len(b)] == b and not any(row[len(b) :])

@@ -11,7 +11,8 @@ class Vern7(ExplicitRungeKutta):
     """Verner 7(6), ten stages, for smooth problems at tight tolerances.
 
     Its interpolant has the order of the step. It needs six further stages, which are evaluated only
-    when an output falls into the step: the slope at the end of the step, then five more.
+    when an output falls into the step: the slope at the end of the step, with which the next step
+    starts, then five more.
     """
 
     name = "vern7"

@@ -44,6 +44,14 @@ class Statistic(ABC):
     signed: ClassVar[bool] = False  # whether 0 is the neutral middle of its scale
     log: ClassVar[bool] = False  # whether it is best seen on a logarithmic scale
 
+    def __eq__(self, other: object) -> bool:
+        """Two are equal if they are of one class and have the same settings."""
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        """Return the same for equal ones."""
+        return hash((type(self), self.name))
+
     @abstractmethod
     def measure(self, attempts: Attempts) -> Tensor:
         """Return `(n, B)`, elementwise along the attempts."""

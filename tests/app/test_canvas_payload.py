@@ -17,9 +17,7 @@ def unpack(data: bytes):
     head = json.loads(data[4 : 4 + size])
     body = data[4 + size :]
     kinds = {"u1": np.uint8, "u2": np.uint16, "f4": np.float32}
-    arrays = [
-        np.frombuffer(body, kinds[a["type"]], a["n"], a["at"]) for a in head["arrays"]
-    ]
+    arrays = [np.frombuffer(body, kinds[a["type"]], a["n"], a["at"]) for a in head["arrays"]]
     return head, arrays
 
 
@@ -37,7 +35,9 @@ def test_raster_values_survive_in_log_scale_and_gaps_stay_gaps():
     values[2, 3:] = np.nan
     refused = np.zeros(values.shape, bool)
     refused[1, 1] = refused[2, 9] = True  # the second has no attempt to refuse
-    head, (cells, edges, _, _) = unpack(raster.encode(values, refused=refused, log=True, label="dt"))
+    head, (cells, edges, _, _) = unpack(
+        raster.encode(values, refused=refused, log=True, label="dt")
+    )
     top = 1 << (head["bits"] - 1)
     codes = (cells & (top - 1)).reshape(values.shape)
     back = 10 ** (head["low"] + codes / (top - 2) * (head["high"] - head["low"]))
@@ -50,7 +50,13 @@ def test_raster_values_survive_in_log_scale_and_gaps_stay_gaps():
 
 @pytest.mark.parametrize(
     "values",
-    [np.zeros((0, 0)), np.zeros((3, 0)), np.full((2, 2), np.nan), np.ones((1, 1)), np.full((2, 2), np.inf)],
+    [
+        np.zeros((0, 0)),
+        np.zeros((3, 0)),
+        np.full((2, 2), np.nan),
+        np.ones((1, 1)),
+        np.full((2, 2), np.inf),
+    ],
 )
 def test_degenerate_rasters_are_sent(values):
     head, _ = unpack(raster.encode(values, log=True))
@@ -105,12 +111,26 @@ def test_both_themes_name_the_same_things_and_stay_readable():
         assert set(colours.limiters) == set(theme.LIGHT.limiters)
         assert contrast(colours.text, colours.background) > 7
         assert contrast(colours.muted, colours.background) > 4.5
-        for colour in (*colours.highlights, colours.accepted, colours.refused, colours.p, colours.i):
+        for colour in (
+            *colours.highlights,
+            colours.accepted,
+            colours.refused,
+            colours.p,
+            colours.i,
+        ):
             assert contrast(colour, colours.background) > 3
 
 
 def test_the_components_reach_for_nothing_outside_and_set_no_html():
     for name in ("raster", "plot"):
         source = script(name)
-        for word in ("http:", "https:", "fetch(", "XMLHttpRequest", "innerHTML", "eval(", "import "):
+        for word in (
+            "http:",
+            "https:",
+            "fetch(",
+            "XMLHttpRequest",
+            "innerHTML",
+            "eval(",
+            "import ",
+        ):
             assert word not in source, word

@@ -24,7 +24,9 @@ def test_every_family_is_there_and_every_default_is_within_its_bounds(described)
     assert {"tsit5", "dopri5", "rk4"} <= {m["name"] for m in described["methods"]}
     assert {"pid", "fixed"} <= {c["name"] for c in described["controllers"]}
     members = [*described["problems"], *described["controllers"]]
-    settings = [s for member in members for s in member.get("settings", member.get("parameters", []))]
+    settings = [
+        s for member in members for s in member.get("settings", member.get("parameters", []))
+    ]
     assert len(settings) > 40
     for setting in settings:
         if setting["low"] is not None and setting["default"] is not None:

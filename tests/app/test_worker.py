@@ -14,7 +14,9 @@ SPEC = {"problem": "van_der_pol", "batch": 3, "t1": 1.0, "n_eval": 2}
 
 
 def test_a_spec_is_solved_and_recorded_so_that_it_can_be_done_again(tmp_path):
-    first = worker.record(SPEC | {"seed": 3, "controller": {"name": "pid", "kp": 0.1}}, tmp_path / "one")
+    first = worker.record(
+        SPEC | {"seed": 3, "controller": {"name": "pid", "kp": 0.1}}, tmp_path / "one"
+    )
     run = open_run(tmp_path / "one")
     assert run.status == "finished"
     assert not run.verify()
@@ -81,7 +83,9 @@ def test_an_old_lease_stops_a_solve_unless_it_is_to_keep_running(tmp_path):
 
 def test_states_are_kept_for_as_many_rows_as_fit():
     assert worker.rows_of_states({"problem": "van_der_pol", "batch": 64}) == 64
-    assert worker.rows_of_states({"problem": "van_der_pol", "batch": 4096}) == worker.STATE_VALUES // 2
+    assert (
+        worker.rows_of_states({"problem": "van_der_pol", "batch": 4096}) == worker.STATE_VALUES // 2
+    )
     assert worker.rows_of_states({"problem": "heat_1d", "batch": 64}) >= 1
 
 

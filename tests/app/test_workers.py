@@ -133,7 +133,9 @@ def test_pace_and_pause_reach_the_control_file(workers):
     until(lambda: workers.state(run) == "ended")
 
 
-@pytest.mark.parametrize("problem", ["van_der_pol", "../../etc", "/home/me/mine.py:Mine", "", "x" * 99])
+@pytest.mark.parametrize(
+    "problem", ["van_der_pol", "../../etc", "/home/me/mine.py:Mine", "", "x" * 99]
+)
 def test_run_ids_are_safe_folder_names(problem, tmp_path):
     run = new_run_id(problem)
     assert len(run) <= 64

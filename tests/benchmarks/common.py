@@ -18,6 +18,12 @@ import torch
 
 torch.set_num_threads(1)
 
+CLOCKS = {
+    "wall": time.perf_counter,
+    "cpu": time.process_time,  # of all threads of this process
+    "thread": time.thread_time,  # of the thread that solves
+}
+
 
 def describe_machine(packages: Sequence[str]) -> str:
     """Return two lines: processor and system; interpreter and the versions of `packages`."""
@@ -56,8 +62,8 @@ def interleave(
         contestants: what to call, by name.
         rounds: how often.
         warmup: calls of each before, not timed.
-        clock: in seconds; `time.process_time` counts what this process with its threads computed,
-            and hardly notices a busy machine, nor waiting for the disk.
+        clock: one of `CLOCKS`, in seconds; those of the processor hardly notice a busy machine, nor
+            waiting for the disk.
 
     Returns:
         Seconds of each call, `rounds` entries a contestant, in the order of the rounds.

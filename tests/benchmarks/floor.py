@@ -9,7 +9,7 @@ eager solver can be faster; ratio - 1 is what stepping, error control and bookke
 import argparse
 import statistics
 
-from common import describe_machine, interleave, median_ratio, print_table  # isort: skip
+from common import CLOCKS, describe_machine, interleave, median_ratio, print_table  # isort: skip
 
 import torch
 from torch import Tensor
@@ -48,7 +48,7 @@ class Network(torch.nn.Module):
         return self.layers(y) - 0.1 * y
 
 
-def measure(kind: type[VanDerPol | Network], batch: int, rounds: int) -> list[str]:
+def measure(kind: type[VanDerPol | Network], batch: int, rounds: int, clock: str) -> list[str]:
     """Return one line of the table."""
     torch.manual_seed(0)
     field = kind(batch)
@@ -66,7 +66,7 @@ def measure(kind: type[VanDerPol | Network], batch: int, rounds: int) -> list[st
             for _ in range(calls):
                 field(t, y0)
 
-    seconds = interleave({"solve": solve, "floor": floor}, rounds)
+    seconds = interleave({"solve": solve, "floor": floor}, rounds, clock=CLOCKS[clock])
     ratio = median_ratio(seconds["solve"], seconds["floor"])
     medians = {name: statistics.median(values) for name, values in seconds.items()}
     return [
@@ -86,13 +86,14 @@ def main() -> None:
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 16, 256])
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     options = parser.parse_args()
     torch.set_default_dtype(getattr(torch, options.dtype))
     print(f"Tsit5, plain loop, rtol = atol = 1e-5, {options.dtype}, no gradients")
     print(describe_machine(("torch", "numpy")))
     header = ("field", "B", "f calls", "solve ms", "floor ms", "ratio", "solver's share")
     rows = [
-        measure(kind, batch, options.rounds)
+        measure(kind, batch, options.rounds, options.clock)
         for kind in (VanDerPol, Network)
         for batch in options.batch
     ]

@@ -8,12 +8,11 @@ Goals at B = 256: at most 1.05 with every statistic recorded, 1.00 (that is: noi
 import argparse
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from common import describe_machine, interleave, median_ratio, print_table  # isort: skip
+from common import CLOCKS, describe_machine, interleave, median_ratio, print_table  # isort: skip
 
 import torch
 from torch import Tensor
@@ -22,11 +21,6 @@ from inspector import Inspector
 from solver import Hook, solve_ivp
 
 T1 = 10.0
-CLOCKS = {
-    "wall": time.perf_counter,
-    "cpu": time.process_time,  # of all threads, the one that writes included
-    "thread": time.thread_time,  # of the thread that solves
-}
 
 
 def make_solve(batch: int) -> Callable[[Sequence[Hook]], int]:
@@ -91,7 +85,7 @@ def main() -> None:
     print_table(header, rows)
     print(
         f"{options.rounds} interleaved rounds. ratio: median of the rounds' ratios to no hook.\n"
-        "of the best: ratio of the shortest rounds, which a busy machine moves less; us/attempt: excess"
+        "of the best: of the shortest rounds, less moved by a busy machine; us/attempt: excess"
     )
 
 

@@ -2,8 +2,9 @@
 
     python tests/benchmarks/kill.py
 
-Goals: every run opens, nothing that `flush` had acknowledged is missing, at most 16 attempts are lost. The
-solver's own count of attempts is taken from the calls of the vector field, in memory shared with this process.
+Goals: every run opens, nothing that `flush` had acknowledged is missing, at most 16 attempts are
+lost. The solver's own count of attempts is taken from the calls of the vector field, in memory
+shared with this process.
 """
 
 import argparse
@@ -68,7 +69,8 @@ def try_once(path: Path, flush: str, pause: float, seed: int) -> tuple[int, int,
     if not solves:
         return 0, 0, 0, 0
     run = open_run(path)
-    damage = [one for one in run.verify() if "torn" not in one.what and "cut short" not in one.what]
+    allowed = ("torn", "cut short", "no line in its index")  # the last batch, half written
+    damage = [one for one in run.verify() if not any(word in one.what for word in allowed)]
     assert not damage, damage
     assert run.status == "interrupted", run.status
     steps = run.steps(columns=["solve", "attempt"])
@@ -106,7 +108,15 @@ def main() -> None:
                         str(missing.sum()),
                     ]
                 )
-    heads = ("flush", "solve", "kills", "lost attempts, median", "most", "rows acknowledged", "missing")
+    heads = (
+        "flush",
+        "solve",
+        "kills",
+        "lost attempts, median",
+        "most",
+        "rows acknowledged",
+        "missing",
+    )
     print_table(heads, rows)
 
 

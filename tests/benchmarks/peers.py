@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from common import describe_machine, interleave, median_ratio, print_table  # isort: skip
+from common import CLOCKS, describe_machine, interleave, median_ratio, print_table  # isort: skip
 
 import numpy as np
 import torch
@@ -242,7 +242,7 @@ CONTESTANTS = {
 }
 
 
-def compare(batch: int, dtype: torch.dtype, rounds: int) -> None:
+def compare(batch: int, dtype: torch.dtype, rounds: int, clock: str) -> None:
     """Print one table: who needed how many steps and how long."""
     problem = make_problem(batch, dtype)
     present = [name for name in CONTESTANTS if name not in PEERS or find_spec(name)]
@@ -250,7 +250,7 @@ def compare(batch: int, dtype: torch.dtype, rounds: int) -> None:
         present = [name for name in present if name != "scipy"]  # float64 only
     solves = {name: CONTESTANTS[name](problem) for name in present}
     outcomes = {name: solve() for name, solve in solves.items()}
-    seconds = interleave(solves, rounds)
+    seconds = interleave(solves, rounds, clock=CLOCKS[clock])
     rows = []
     for name in present:
         out, median = outcomes[name], statistics.median(seconds[name])
@@ -287,6 +287,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 16, 256])
     parser.add_argument("--dtype", nargs="+", default=["float32", "float64"])
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     options = parser.parse_args()
     print(f"Van der Pol, t 0..{T1:g}, Dormand-Prince 5(4), rtol = atol = {TOLERANCE:g}")
     print(describe_machine(("torch", "numpy", *PEERS, "jax")))
@@ -299,7 +300,7 @@ def main() -> None:
         )
     for dtype in options.dtype:
         for batch in options.batch:
-            compare(batch, getattr(torch, dtype), options.rounds)
+            compare(batch, getattr(torch, dtype), options.rounds, options.clock)
     print("\n" + NOTES)
 
 

@@ -2,7 +2,8 @@
 
     python tests/benchmarks/recorder.py
 
-CPU time of a thread does not depend on what else the machine does, so this can be read on a busy one. It
+CPU time of a thread does not depend on what else the machine does, so this can be read on a busy
+one. It
 leaves out what the solver spends on gathering attempts and measuring statistics: see `hooks.py`.
 """
 
@@ -17,7 +18,7 @@ from common import describe_machine, print_table  # isort: skip
 import torch
 
 from inspector import Inspector
-from inspector.store.writer import RunWriter
+from inspector.store.output import Output, Status
 from solver.catalogue import statistic_by_name, statistics
 from solver.hooks import SolveInfo, StepBlock
 
@@ -71,18 +72,18 @@ def make_block(info: SolveInfo, first: int, attempts: int, all_running: bool) ->
 def measure(
     folder: Path, batch: int, names: tuple[str, ...], all_running: bool, blocks: int, size: int
 ) -> tuple[float, float, float]:
-    """Return microseconds per attempt of the solver's and the writer's thread, and bytes per row."""
+    """Return us per attempt of the solver's and of the writer's thread, and bytes per row."""
     spent: list[float] = []
     begun: list[float] = []
-    original = RunWriter._finish
+    original = Output.finish
     main = threading.get_ident()
 
-    def finish(self: RunWriter) -> None:
+    def finish(self: Output, status: Status) -> None:
         assert threading.get_ident() != main
         spent.append(time.thread_time())
-        original(self)
+        original(self, status)
 
-    RunWriter._finish = finish
+    Output.finish = finish
     try:
         info = make_info(batch, names)
         made = [make_block(info, i * size, size, all_running) for i in range(blocks)]
@@ -99,7 +100,7 @@ def measure(
             mine = time.thread_time() - before - sleeping_cost(blocks - 3)
             inspector.flush()
     finally:
-        RunWriter._finish = original
+        Output.finish = original
     attempts = size * (blocks - 3)
     rows = sum(int(block.running.sum()) for block in made)
     stored = sum(file.stat().st_size for file in (folder / "steps").iterdir())

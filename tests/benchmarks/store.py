@@ -1,10 +1,10 @@
-"""How fast a large run opens: its overview, one solve, one instance, and rasters that must be pooled.
+"""How fast a large run opens: overview, one solve, one instance, rasters that must be pooled.
 
-    python tests/benchmarks/store.py            # 1e7 rows in 200 solves, and one solve of 2000 x 5000
-    python tests/benchmarks/store.py --huge     # and one solve of 4096 x 20000, 1.8 GB
+    python tests/benchmarks/store.py            # 1e7 rows in 200 solves, and one solve of 2000 x
+    5000 python tests/benchmarks/store.py --huge     # and one solve of 4096 x 20000, 1.8 GB
 
-Goals: overview 1 s, raster of one solve 0.3 s, 2000 x 5000 pooled 0.3 s, 4096 x 20000 pooled 0.5 s, one
-instance across all solves 1 s. Times are of a fresh process with the files in the page cache.
+Goals: overview 1 s, raster of one solve 0.3 s, 2000 x 5000 pooled 0.3 s, 4096 x 20000 pooled 0.5 s,
+one instance across all solves 1 s. Times are of a fresh process with the files in the page cache.
 """
 
 import argparse
@@ -79,7 +79,9 @@ def ask(path: Path, question: str) -> tuple[float, float, float, float]:
     code = TIMING.format(path=str(path), question=question)
     found = []
     for _ in range(3):
-        out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+        out = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True
+        )
         found.append([float(word) for word in out.stdout.split()])
     return tuple(np.median(found, axis=0))
 
@@ -92,7 +94,10 @@ def main() -> None:
     print(describe_machine(("numpy", "pandas", "pyarrow")))
     rows = []
     with tempfile.TemporaryDirectory() as root:
-        shapes = [("200 solves of 256 x 196", 200, 256, 219, True), ("2000 x 5000", 1, 2000, 5556, True)]
+        shapes = [
+            ("200 solves of 256 x 196", 200, 256, 219, True),
+            ("2000 x 5000", 1, 2000, 5556, True),
+        ]
         if options.huge:
             shapes.append(("4096 x 20000", 1, 4096, 20_000, False))
         for name, solves, batch, attempts, statistics in shapes:
@@ -101,7 +106,7 @@ def main() -> None:
             count = write(path, solves, batch, attempts, statistics)
             seconds = time.perf_counter() - began
             size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-            print(f"{name}: {count:.3g} rows, {size / count:.1f} bytes/row, written in {seconds:.1f} s")
+            print(f"{name}: {count:.3g} rows, {size / count:.1f} bytes/row, {seconds:.1f} s")
             for question, code in QUESTIONS.items():
                 if solves == 1 and not question.startswith(("open", "raster", "ranking", "dt")):
                     continue

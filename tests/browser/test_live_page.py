@@ -82,7 +82,7 @@ def test_a_live_raster_advances_in_place_until_it_is_cancelled(open_page, server
     page = open_page(server, SLOW)
     start(page)
     raster(page).evaluate("c => { c.marked = true; }")
-    seen, frames = attempts(page), int(raster(page).get_attribute("data-frames"))
+    frames, seen = int(raster(page).get_attribute("data-frames")), attempts(page)
     until(page, lambda: attempts(page) > seen + 10)
     assert int(raster(page).get_attribute("data-frames")) > frames
     assert raster(page).evaluate("c => c.marked === true"), "the canvas was replaced"
@@ -214,6 +214,7 @@ def test_two_tabs_have_their_own_settings_and_see_the_same_run(open_page, server
     one, two = open_page(server, SLOW), open_page(server, "/?batch=32")
     run = start(one)
     two.goto(f"{server.url}/?batch=32&run={run}")
+    two.locator("h1").first.wait_for()
     until(two, lambda: raster(two).count() and attempts(two) > 0)
     assert "batch=32" in two.url
     button(two, "cancel").click()
@@ -236,3 +237,32 @@ def test_both_themes_draw_the_raster_and_all_charts(open_page, server, scheme):
 def test_a_run_that_is_not_there_is_named(open_page, server):
     page = open_page(server, "/?run=no-such-run")
     page.get_by_text("There is no run no-such-run").wait_for()
+
+
+def test_the_data_behind_a_chart_is_a_table_and_a_csv(open_page, server):
+    page = open_page(server, "/?run=example")
+    raster(page).wait_for()
+    page.locator(".st-key-data_step-sizes button").first.click()
+    page.locator("[data-testid=stDataFrame]").first.wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download CSV").first.click()
+    text = download.value.path().read_text()
+    assert text.startswith("attempt,q05")
+    assert len(text.splitlines()) > 100
+
+
+def test_a_refresh_of_a_live_page_is_small(open_page, server):
+    page = open_page(server, SLOW.replace("batch=8", "batch=256"), wait=False)
+    received: list[int] = []
+    page.on("websocket", lambda ws: ws.on("framereceived", lambda data: received.append(len(data))))
+    page.goto(f"{server.url}{SLOW.replace('batch=8', 'batch=256')}")
+    start(page)
+    page.wait_for_timeout(1500)
+    received.clear()
+    frames = int(raster(page).get_attribute("data-frames"))
+    page.wait_for_timeout(4000)
+    drawn = int(raster(page).get_attribute("data-frames")) - frames
+    assert drawn >= 2
+    assert sum(received) / drawn < 200_000
+    button(page, "cancel").click()
+    until(page, lambda: "cancelled" in state(page))

@@ -77,7 +77,9 @@ def _feed(
         y0=random(batch, dim),
         statistics=found,
     )
-    last = torch.linspace(attempts, max(attempts // 2, 1), batch).round().long()  # rows end one by one
+    last = (
+        torch.linspace(attempts, max(attempts // 2, 1), batch).round().long()
+    )  # rows end one by one
     blocks, counts, taken = [], torch.zeros(batch, dtype=torch.long), torch.zeros(batch).long()
     for first in range(0, attempts, block):
         n = min(block, attempts - first)

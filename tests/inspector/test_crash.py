@@ -16,13 +16,13 @@ from inspector.synthetic import write_synthetic_run
 WRITE_FOR_EVER = """
 import sys, time
 from inspector.synthetic import write_synthetic_run
-path, flush, acknowledged = sys.argv[1:4]
-total = 0
+path, flush = sys.argv[1:3]
+
 def told(writer):
-    global total
     writer.flush()
     print(writer.counts["rows"], flush=True)
-write_synthetic_run(path, batch=32, attempts=80, solves=1000, flush=flush, on_block=told, seconds_per_block=0.001)
+write_synthetic_run(path, batch=32, attempts=80, solves=1000, flush=flush, on_block=told,
+seconds_per_block=float(sys.argv[3]))
 """
 
 
@@ -43,7 +43,7 @@ def wait_until(condition, seconds=30.0):
 @pytest.mark.parametrize("moment", [3, 20, 61])
 @pytest.mark.parametrize("flush", ["auto", "always"])
 def test_what_was_acknowledged_survives_kill(tmp_path, moment, flush):
-    process = start(WRITE_FOR_EVER, tmp_path / "run", flush, "x")
+    process = start(WRITE_FOR_EVER, tmp_path / "run", flush, 0.001)
     for _ in range(moment):
         acknowledged = int(process.stdout.readline())
     time.sleep(0.0007 * moment % 0.01)
@@ -61,7 +61,7 @@ def test_what_was_acknowledged_survives_kill(tmp_path, moment, flush):
 
 
 def test_a_reader_follows_a_run_while_it_grows(tmp_path):
-    process = start(WRITE_FOR_EVER, tmp_path / "run", "auto", "x")
+    process = start(WRITE_FOR_EVER, tmp_path / "run", "auto", 0.03)
     try:
         process.stdout.readline()
         run = open_run(tmp_path / "run")
@@ -115,7 +115,9 @@ def test_a_quarter_of_a_second_is_long_enough_to_be_written(tmp_path, feed):
     with Inspector(tmp_path / "run") as inspector:
         one.into(inspector, end=False)
         run = open_run(tmp_path / "run")
-        wait_until(lambda: run.refresh() and run.n_solves and len(run.steps()) == len(one.rows("t")), 5)
+        wait_until(
+            lambda: run.refresh() and run.n_solves and len(run.steps()) == len(one.rows("t")), 5
+        )
 
 
 def test_a_resumed_run_goes_on_and_keeps_everything(tmp_path, feed):
@@ -170,7 +172,8 @@ for entry in range(entries):
     if entry % 100 == 0:
         solve = writer.start_solve({"batch": 3, "dim": 1, "t0": 0.0, "t1": 1.0})
         writer.steps(solve, with_rows)
-        writer.end_solve(solve, {"seconds": 0.0}, {"n_steps": np.full(3, 2), "status": np.zeros(3, int)})
+        writer.end_solve(solve, {"seconds": 0.0}, {"n_steps": np.full(3, 2), "status": np.zeros(3,
+        int)})
 writer.close()
 """
 

@@ -89,7 +89,9 @@ def test_every_bit_of_a_file_is_watched(tmp_path, pattern):
         assert open_run(path).verify(), f"byte {place} of {file.name}"
 
 
-@pytest.mark.parametrize("pattern", ["steps/*.arrows", "steps/*.index", "scalars/*.jsonl", "solves/*.jsonl"])
+@pytest.mark.parametrize(
+    "pattern", ["steps/*.arrows", "steps/*.index", "scalars/*.jsonl", "solves/*.jsonl"]
+)
 def test_a_file_cut_at_any_byte_gives_all_that_is_whole_before(whole, broken, pattern):
     file = only(broken, pattern)
     data = file.read_bytes()
@@ -135,7 +137,14 @@ def test_a_reader_goes_on_when_the_missing_bytes_arrive(whole, broken, pattern):
 
 @pytest.mark.parametrize(
     "pattern",
-    ["run.json", "writers/*.json", "solves/*.jsonl", "steps/*.arrows", "steps/*.index", "scalars/*.jsonl"],
+    [
+        "run.json",
+        "writers/*.json",
+        "solves/*.jsonl",
+        "steps/*.arrows",
+        "steps/*.index",
+        "scalars/*.jsonl",
+    ],
 )
 @pytest.mark.parametrize("how", ["deleted", "emptied", "garbage", "folder"])
 def test_a_lost_file_costs_only_itself(broken, pattern, how):
@@ -164,7 +173,7 @@ def test_rows_without_their_index_are_read_all_the_same(whole, broken):
 
 
 def test_a_lost_segment_is_missed(tmp_path, monkeypatch):
-    monkeypatch.setattr("inspector.store.writer.ROWS_PER_SEGMENT", 100)
+    monkeypatch.setattr("inspector.store.output.ROWS_PER_SEGMENT", 100)
     path = write_synthetic_run(tmp_path / "run", batch=6, solves=2, attempts=48)
     files = sorted((path / "steps").glob("*.arrows"))
     assert len(files) > 3
@@ -180,7 +189,9 @@ def test_solves_whose_lines_are_lost_keep_their_numbers(whole, broken):
     file = only(broken, "solves/*.jsonl")
     lines = file.read_bytes().splitlines(keepends=True)
     middle = [i for i, line in enumerate(lines) if b'"solve":1,' in line]
-    file.write_bytes(b"".join(b"x" + line[1:] if i in middle else line for i, line in enumerate(lines)))
+    file.write_bytes(
+        b"".join(b"x" + line[1:] if i in middle else line for i, line in enumerate(lines))
+    )
     run, steps, damage = look_at_everything(broken)
     assert run.n_solves == 3
     assert steps.equals(open_run(whole).steps())
@@ -222,14 +233,16 @@ def test_strange_files_in_a_run_do_no_harm(broken):
         (broken / name).write_bytes(b"hello")
     (broken / "solves" / "more.jsonl").write_bytes(
         dump_line({"kind": "start", "solve": 10**12, "batch": -5})
-        + dump_line({"kind": "start", "solve": 2, "batch": "many", "t0": {}, "rtol": "x", "iteration": []})
+        + dump_line(
+            {"kind": "start", "solve": 2, "batch": "many", "t0": {}, "rtol": "x", "iteration": []}
+        )
         + dump_line({"kind": "end", "solve": 2, "totals": 3, "seconds": "soon"})
         + dump_line({"kind": "rows", "solve": 2, "status": [1, 2], "messages": 7})
         + dump_line({"kind": "columns", "columns": {"x": 3}})
         + b"[1, 2]\n\xff\xfe\n\n"
     )
     (broken / "scalars" / "more.jsonl").write_bytes(dump_line({"iteration": "x", "value": []}))
-    run, steps, damage = look_at_everything(broken)
+    _, steps, damage = look_at_everything(broken)
     assert len(steps) > 300
     assert damage
 

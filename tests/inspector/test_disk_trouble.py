@@ -59,7 +59,7 @@ def test_a_full_disk_is_reported_once_and_counted(tmp_path, limit):
 
 
 def test_writing_goes_on_when_there_is_room_again(tmp_path, feed, monkeypatch):
-    monkeypatch.setattr(writer_module, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("inspector.store.output.RETRY_SECONDS", 0.0)
     full = threading.Event()
 
     def write_all(fd, data):
@@ -72,7 +72,8 @@ def test_writing_goes_on_when_there_is_room_again(tmp_path, feed, monkeypatch):
     original = segments.write_all
     monkeypatch.setattr(segments, "write_all", write_all)
     monkeypatch.setattr(lines, "write_all", write_all)
-    with pytest.warns(RuntimeWarning, match="No space left on device") as caught:
+
+    def train():
         inspector = Inspector(tmp_path / "run")
         feed(seed=1).into(inspector)
         assert inspector.flush()
@@ -84,6 +85,9 @@ def test_writing_goes_on_when_there_is_room_again(tmp_path, feed, monkeypatch):
         feed(seed=3).into(inspector)
         inspector.log(a=2.0)
         inspector.close()
+
+    with pytest.warns(RuntimeWarning, match="No space left on device") as caught:
+        train()
     assert len(caught) == 1
     run = open_run(tmp_path / "run")
     run.steps()
@@ -98,7 +102,7 @@ def test_writing_goes_on_when_there_is_room_again(tmp_path, feed, monkeypatch):
 
 
 def test_a_deleted_run_stays_deleted_and_is_reported(tmp_path, feed):
-    with pytest.warns(RuntimeWarning, match="deleted|No such file") as caught:
+    def train():
         inspector = Inspector(tmp_path / "run")
         feed().into(inspector)
         assert inspector.flush()
@@ -108,6 +112,9 @@ def test_a_deleted_run_stays_deleted_and_is_reported(tmp_path, feed):
             inspector.log(loss=1.0)
         assert not inspector.flush()
         inspector.close()
+
+    with pytest.warns(RuntimeWarning, match="deleted|No such file") as caught:
+        train()
     assert len(caught) == 1
     assert not (tmp_path / "run").exists()
 
@@ -117,12 +124,14 @@ def test_a_folder_that_cannot_be_made_is_reported(tmp_path, where):
     (tmp_path / "run").write_text("a file is in the way")
     path = tmp_path / "run" if where == "run" else tmp_path / "run" / "below"
     y0 = torch.ones(3, 1)
-    with (
-        pytest.warns(RuntimeWarning, match="cannot write to") as caught,
-        Inspector(path) as inspector,
-    ):
-        sol = solve_ivp(lambda t, y: -y, y0, t0=0.0, t1=1.0, hooks=[inspector])
-        inspector.log(loss=1.0)
+
+    def train():
+        with Inspector(path) as inspector:
+            inspector.log(loss=1.0)
+            return solve_ivp(lambda t, y: -y, y0, t0=0.0, t1=1.0, hooks=[inspector])
+
+    with pytest.warns(RuntimeWarning, match="cannot write to") as caught:
+        sol = train()
     assert len(caught) == 1
     assert torch.equal(sol.ys, solve_ivp(lambda t, y: -y, y0, t0=0.0, t1=1.0).ys)
     assert (tmp_path / "run").read_text() == "a file is in the way"
@@ -141,7 +150,10 @@ def test_a_statistic_that_breaks_in_the_writer_is_counted_too(tmp_path, feed, mo
     monkeypatch.setattr(
         "inspector.buffer.StepRows.columns", lambda self: (_ for _ in ()).throw(ValueError("oh"))
     )
-    with pytest.warns(RuntimeWarning, match="ValueError: oh"), Inspector(tmp_path / "run") as inspector:
+    with (
+        pytest.warns(RuntimeWarning, match="ValueError: oh"),
+        Inspector(tmp_path / "run") as inspector,
+    ):
         feed().into(inspector)
     run = open_run(tmp_path / "run")
     assert run.status == "finished"

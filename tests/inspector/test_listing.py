@@ -9,7 +9,19 @@ import pytest
 from inspector import Inspector, is_run, list_runs, open_run, run_path, update_meta
 from inspector.synthetic import write_synthetic_run
 
-NAMES = ["plain", "å…λ", "a+b", "50 % : x=1", "con", "n" * 200, "..x", "-rf", "a b", "Ω" * 100, ".hidden"]
+NAMES = [
+    "plain",
+    "å…λ",
+    "a+b",
+    "50 % : x=1",
+    "con",
+    "n" * 200,
+    "..x",
+    "-rf",
+    "a b",
+    "Ω" * 100,
+    ".hidden",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -24,7 +36,8 @@ def test_any_name_a_folder_can_have_makes_the_round_trip(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".", "..", "../up", "a/b", "/etc", "a\\b", "a\0b", "not there", "é", None, "x" * 201]
+    "name",
+    ["", ".", "..", "../up", "a/b", "/etc", "a\\b", "a\0b", "not there", "é", None, "x" * 201],
 )
 def test_a_name_that_is_no_run_is_refused(tmp_path, name):
     root = tmp_path / "runs"
@@ -67,7 +80,9 @@ def test_the_list_sums_runs_up(tmp_path):
         ["finished", "van_der_pol", "tsit5", "pid", 2]
     )
     assert old["rows"] == len(open_run(tmp_path / "old").steps())
-    assert old["bytes"] == sum(f.stat().st_size for f in (tmp_path / "old").rglob("*") if f.is_file())
+    assert old["bytes"] == sum(
+        f.stat().st_size for f in (tmp_path / "old").rglob("*") if f.is_file()
+    )
     assert not listed["damaged"].any()
 
 

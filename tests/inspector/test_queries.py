@@ -105,7 +105,9 @@ def test_quantiles_are_those_of_the_running_instances(run, points):
     for line, low, high in zip(found.to_dict("records"), edges[:-1], edges[1:], strict=True):
         cell = grid[:, low:high]
         expected = np.nanquantile(cell, [0.05, 0.25, 0.5, 0.75, 0.95])
-        assert [line[name] for name in ("q05", "q25", "q50", "q75", "q95")] == pytest.approx(expected)
+        assert [line[name] for name in ("q05", "q25", "q50", "q75", "q95")] == pytest.approx(
+            expected
+        )
         assert line["active"] == np.isfinite(cell).sum(0).max()
         assert line["attempt"] == (low + high - 1) / 2
 
@@ -132,7 +134,10 @@ def test_a_trace_keeps_every_peak(run):
     found = queries.trace(run, 0, 11, points=100)
     assert len(found) < 120 < len(full)
     for column in ("dt", "error_ratio"):
-        assert (found[column].min(), found[column].max()) == (full[column].min(), full[column].max())
+        assert (found[column].min(), found[column].max()) == (
+            full[column].min(),
+            full[column].max(),
+        )
     assert found["attempt"].is_monotonic_increasing
     assert found["attempt"].iloc[[0, -1]].tolist() == full["attempt"].iloc[[0, -1]].tolist()
 
@@ -150,7 +155,9 @@ def test_tiles_sum_a_solve_up(run):
     found = queries.tiles(run, 0)
     solves = run.solves().query("solve == 0")
     assert found["attempts"] == solves["n_steps"].max()
-    assert found["accept_share"] == pytest.approx(solves["n_accepted"].sum() / solves["n_steps"].sum())
+    assert found["accept_share"] == pytest.approx(
+        solves["n_accepted"].sum() / solves["n_steps"].sum()
+    )
     assert found["refused"] == solves["n_rejected"].sum()
     assert found["failed"] == 1
     assert found["active"] == 0
@@ -181,7 +188,9 @@ def test_two_runs_are_compared_in_numbers(tmp_path, run):
     line = found.loc["attempts"]
     assert line.tolist() == [a, b, b - a, pytest.approx(100 * (b - a) / a)]
     assert found.loc["failed instances", ["a", "b"]].tolist() == [1, 0]
-    assert np.isnan(queries.compare(other, other).set_index("quantity").loc["failed instances", "percent"])
+    assert np.isnan(
+        queries.compare(other, other).set_index("quantity").loc["failed instances", "percent"]
+    )
 
 
 def test_a_result_is_kept_until_the_solve_grows(tmp_path, feed):
@@ -214,7 +223,11 @@ def test_instances_are_ranked_by_attempts(run):
     steps = run.steps(0)
     taken = steps[steps["accepted"] == 1].groupby("instance")["dt"]
     indexed = found.set_index("instance").sort_index()
-    for name, expected in (("dt_min", taken.min()), ("dt_median", taken.median()), ("dt_max", taken.max())):
+    for name, expected in (
+        ("dt_min", taken.min()),
+        ("dt_median", taken.median()),
+        ("dt_max", taken.max()),
+    ):
         assert indexed[name].to_numpy() == pytest.approx(expected.to_numpy())
     assert indexed["max_error_ratio"].to_numpy() == pytest.approx(
         steps.groupby("instance")["error_ratio"].max().to_numpy()

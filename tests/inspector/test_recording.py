@@ -75,6 +75,41 @@ def test_a_solve_and_its_record_agree(tmp_path):
     assert last["y2"] == sol.y_reached[3, 2].item()
 
 
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.complex64, torch.complex128, torch.bfloat16, torch.float16]
+)
+def test_states_of_any_type_are_kept(tmp_path, dtype):
+    y0 = torch.tensor([[1.0, 2.0], [3.0, 4.0]]).to(dtype)
+    with Inspector(tmp_path / "run", states=[1]) as inspector:
+        sol = solve_ivp(lambda t, y: -y, y0, t0=1.0, t1=0.5, hooks=[inspector])
+    states = open_run(tmp_path / "run").states()
+    assert states["instance"].unique().tolist() == [1]
+    assert states["t"].is_monotonic_decreasing
+    assert states["t"].iloc[[0, -1]].tolist() == [1.0, 0.5]
+    last = states.iloc[-1][[name for name in states if name.startswith("y")]].to_numpy("f8")
+    reached = sol.y_reached[1]
+    flat = torch.view_as_real(reached).flatten() if reached.is_complex() else reached
+    assert last == pytest.approx(flat.double().numpy(), rel=1e-2)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_solve_on_a_device_is_recorded_as_one_on_the_host(tmp_path):
+    runs = []
+    for device in ("cpu", "cuda"):
+        y0 = torch.linspace(0.1, 2.0, 8, device=device)[:, None]
+        with Inspector(tmp_path / device, states=2) as inspector:
+            sol = solve_ivp(lambda t, y: -y * y, y0, t0=0.0, t1=3.0, hooks=[inspector])
+            inspector.log(last=sol.ys.sum())
+        runs.append(open_run(tmp_path / device))
+    host, other = (run.steps(0) for run in runs)
+    assert host["attempt"].tolist() == other["attempt"].tolist()
+    assert other["dt"].to_numpy() == pytest.approx(host["dt"].to_numpy(), rel=1e-9)
+    assert other["limiter"].tolist() == host["limiter"].tolist()
+    assert len(runs[0].states(0)) == len(runs[1].states(0))
+    assert runs[0].scalars()["value"][0] == pytest.approx(runs[1].scalars()["value"][0])
+
+
 def test_recording_changes_no_bit_of_the_solution(tmp_path):
     y0 = torch.linspace(0.1, 3, 12, dtype=torch.float64).reshape(6, 2)
     t_eval = torch.linspace(0, 3, 7, dtype=torch.float64)
@@ -189,7 +224,13 @@ def test_solves_with_other_columns_and_sizes_follow_each_other(tmp_path, feed):
     assert "limiter" not in run.steps(0)
     assert "limiter" in run.steps(1)
     assert run.steps()["limiter"].isna().sum() == len(run.steps(0)) + len(run.steps(2))
-    assert [column for column in run.states(1) if column[0] == "y"] == ["y0", "y1", "y2", "y3", "y4"]
+    assert [column for column in run.states(1) if column[0] == "y"] == [
+        "y0",
+        "y1",
+        "y2",
+        "y3",
+        "y4",
+    ]
     assert run.columns["limiter"]["labels"][0] == "accuracy"
     assert run.verify() == []
 
@@ -230,6 +271,7 @@ def test_a_solve_that_breaks_off_says_why(tmp_path):
     assert run.status == "failed"
     assert run.solve_table()["error"][0] == "ZeroDivisionError: no"
     assert not run.solve_table()["finished"][0]
+    assert run.solve_table()["n_attempts"][0] == run.steps(0)["attempt"].max() + 1
     assert run.events()["text"].tolist() == ["ZeroDivisionError: no"]
     rows = run.solves()
     assert rows["status_name"].tolist() == ["INTERRUPTED"] * 2
@@ -259,12 +301,17 @@ def test_numbers_are_logged_exactly_and_the_file_is_valid_json(tmp_path):
 def test_what_looks_like_a_number_can_be_logged(tmp_path, value):
     with Inspector(tmp_path / "run") as inspector:
         inspector.log(x=value)
-    assert open_run(tmp_path / "run").scalars()["value"].tolist() == [float(np.asarray(value).ravel()[0])]
+    assert open_run(tmp_path / "run").scalars()["value"].tolist() == [
+        float(np.asarray(value).ravel()[0])
+    ]
 
 
 @pytest.mark.parametrize("value", ["high", None, torch.ones(2), [1.0, 2.0], torch.tensor(1j)])
 def test_what_is_no_number_is_refused_by_name(tmp_path, value):
-    with Inspector(tmp_path / "run") as inspector, pytest.raises(TypeError, match=r"log\(x=\.\.\.\)"):
+    with (
+        Inspector(tmp_path / "run") as inspector,
+        pytest.raises(TypeError, match=r"log\(x=\.\.\.\)"),
+    ):
         inspector.log(x=value)
 
 
@@ -299,7 +346,9 @@ def test_events_keep_their_data(tmp_path):
     with Inspector(tmp_path / "run") as inspector:
         inspector.event("learning_rate", "halved", value=0.5)
     events = open_run(tmp_path / "run").events()
-    assert events[["kind", "text", "value"]].to_numpy().tolist() == [["learning_rate", "halved", 0.5]]
+    assert events[["kind", "text", "value"]].to_numpy().tolist() == [
+        ["learning_rate", "halved", 0.5]
+    ]
 
 
 def test_parameters_of_the_instances_stand_beside_them(tmp_path, feed):
@@ -361,7 +410,8 @@ def test_without_with_the_run_is_closed_when_python_ends(tmp_path):
     code = (
         "import torch; from inspector import Inspector; from solver import solve_ivp\n"
         f"insp = Inspector({str(tmp_path / 'run')!r})\n"
-        "solve_ivp(lambda t, y: -y, torch.ones(3, 1), t0=0.0, t1=1.0, hooks=[insp]); insp.log(loss=1)"
+        "solve_ivp(lambda t, y: -y, torch.ones(3, 1), t0=0.0, t1=1.0, hooks=[insp])\n"
+        "insp.log(loss=1)"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
     run = open_run(tmp_path / "run")

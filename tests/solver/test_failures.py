@@ -173,3 +173,12 @@ def test_a_refused_nan_trial_does_not_poison_gradients():
     torch.testing.assert_close(y0.grad, exact, rtol=1e-3, atol=1e-4)
     assert scale.grad is not None
     assert scale.grad.isfinite()
+
+
+def test_a_row_far_from_zero_still_ends_at_dt_min():
+    """There the end of a step is rounded, so the step itself is not exactly dt_min."""
+    sol = solve_ivp(
+        lambda t, y: y * y, torch.ones(1, 1), t0=1000.1, t1=1003.0, dt_min=0.013, **TIGHT
+    )
+    assert sol.status.item() == Status.REACHED_DT_MIN
+    assert sol.stats.n_steps.item() < 200

@@ -132,9 +132,12 @@ def test_settings_that_were_changed_come_first(open_view):
 
 
 def test_a_read_only_dashboard_starts_nothing(open_view, monkeypatch):
-    assert "again" in [button.key for button in open_view("run", run="whole").button]
+    def links() -> list[str]:
+        return [link.proto.label for link in open_view("run", run="whole").get("page_link")]
+
+    assert "Run again with other gains" in links()
     monkeypatch.setenv("STEPSCOPE_READ_ONLY", "1")
-    assert "again" not in [button.key for button in open_view("run", run="whole").button]
+    assert "Run again with other gains" not in links()
 
 
 def test_the_colour_of_the_raster_comes_from_the_link(open_view):
@@ -149,3 +152,15 @@ def test_logged_numbers_are_drawn(open_view):
     app = open_view("run", run="many")
     names = [m.value for m in app.markdown if m.value.startswith("### loss")]
     assert names
+
+
+@pytest.mark.parametrize("view", ["run", "instances"])
+def test_a_solve_too_large_to_draw_says_so_and_shows_its_numbers(open_view, view, monkeypatch):
+    from app.components import run_header
+
+    monkeypatch.setattr(run_header, "MOST_OF_A_SOLVE", 100)
+    app = open_view(view, run="whole")
+    assert "more than the 100" in app.info[0].value
+    assert not app.get("plotly_chart") or view == "run"
+    if view == "run":
+        assert {tile.label for tile in app.metric} >= {"Attempts", "Refused"}

@@ -17,6 +17,7 @@ def test_every_run_is_listed_with_its_state(open_view, recorded):
     table = listed(open_view("runs")).set_index("run")
     assert {"whole", "failed-rows", "many", "killed", "bare", "single"} <= set(table.index)
     assert table.loc["killed", "state"].endswith("interrupted")
+    assert table.loc["killed", "rows"] == 240  # counted, since its writer never said
     assert table.loc["whole", "state"].endswith("finished")
     assert table.loc["many", "solves"] == 5
     assert table.loc["whole", "page"] == "/run?run=whole"
@@ -111,3 +112,14 @@ def test_only_runs_of_the_folder_can_be_deleted(own_runs, monkeypatch, name: str
     with pytest.raises(PermissionError):
         run_list.delete(name)
     assert (own_runs / "first").is_dir()
+
+
+def test_a_run_in_which_a_page_found_damage_is_marked(own_runs, monkeypatch):
+    from app import run_list
+
+    monkeypatch.setenv("STEPSCOPE_RUNS", str(own_runs))
+    st.cache_resource.clear()
+    run_list.mark_damaged(own_runs / "first")
+    table = run_list.listed().set_index("run")
+    assert table.loc["first", "damaged"]
+    assert not table.loc["second", "damaged"]

@@ -102,22 +102,24 @@ def test_complex_states(mode, apart):
     assert apart(gradient(mode), gradient("backprop")) < 1e-11
 
 
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("sign", [1, -1])
 @EVERY_MODE
-def test_jumps_of_the_field(mode, apart):
+def test_jumps_of_the_field(mode, sign, left, apart):
+    """Either way in time, whichever side the field counts the jump itself to."""
     y0 = torch.rand(2, 2, requires_grad=True)
     rate, t0 = torch.tensor([[0.5], [2.0]], requires_grad=True), torch.zeros(2, requires_grad=True)
-    t1, jumps = (
-        torch.tensor([1.0, 1.2], requires_grad=True),
-        torch.tensor([[0.5, 0.8], [0.25, 0.9]]),
-    )
+    t1 = (sign * torch.tensor([1.0, 1.2])).requires_grad_()
+    jumps = sign * torch.tensor([[0.5, 0.8], [0.25, 0.9]])
 
     def f(t, y):
-        before = (t[:, None] < jumps).sum(dim=1, keepdim=True)
+        early = t[:, None] < jumps if left else t[:, None] <= jumps
+        before = early.sum(dim=1, keepdim=True)
         return torch.sin(t)[:, None] * y * rate * (before - 0.5)
 
     def gradient(adjoint):
         options = {"t0": t0, "t1": t1, "jump_t": jumps, "adjoint": adjoint}
-        sol = solve_ivp(f, y0, torch.tensor([[0.3, 0.7], [0.25, 1.1]]), **options)
+        sol = solve_ivp(f, y0, sign * torch.tensor([[0.3, 0.7], [0.25, 1.1]]), **options)
         end = solve_ivp(f, y0, **options)
         return torch.autograd.grad(sol.ys.sum() + end.ys.sum(), [y0, rate, t0, t1])
 

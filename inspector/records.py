@@ -1,0 +1,129 @@
+"""What is written about a solve, taken from what the solver tells."""
+
+import os
+import platform
+import resource
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from inspector.buffer import Copy, to_numpy
+from inspector.schema import COUNTS, Column
+from solver.hooks import SolveEnd, SolveInfo
+from solver.statistics.base import Statistic
+
+MOST_MESSAGES = 100  # of failed instances, for each solve
+
+
+def column(statistic: Statistic) -> Column:
+    """Return how a statistic is stored: codes as `i2`, indices as `i4`, all else as `f4`."""
+    dtype = "i2" if statistic.labels else "i4" if statistic.unit == "index" else "f4"
+    return Column(
+        statistic.name,
+        dtype,
+        statistic.unit,
+        statistic.help,
+        {int(code): word for code, word in statistic.labels.items()},
+        title=statistic.title,
+        signed=statistic.signed,
+        log=statistic.log,
+    )
+
+
+def settings(info: SolveInfo) -> dict[str, Any]:
+    """Return what is known of a solve, for its `start` line."""
+    names = (
+        *("batch", "dim", "dtype", "time_dtype", "device", "method", "method_order", "error_order"),
+        *("controller", "controller_settings", "adjoint", "engine", "stepping"),
+    )
+    settings = {name: getattr(info, name) for name in names}
+    for name in ("t0", "t1", "rtol", "atol", "max_steps"):
+        value = getattr(info, name)
+        settings[name] = _shortest(to_numpy(value)) if isinstance(value, Tensor) else value
+    return settings
+
+
+def _shortest(value: np.ndarray) -> Any:
+    """Return a float32 number as the short decimal it was made from: 1e-4, not 9.999999747e-05."""
+    return float(str(value[()])) if value.ndim == 0 and value.dtype == np.float32 else value
+
+
+def outcome(end: SolveEnd) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the `end` and the `rows` line of a solve; no rows when it was broken off."""
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    record: dict[str, Any] = {
+        "seconds": end.wall_seconds,
+        "error": end.error,
+        "memory_bytes": memory,
+    }
+    solution = end.solution
+    if solution is None:
+        return record, None
+    stats = solution.stats
+    rows = {name: to_numpy(getattr(stats, name)) for name in COUNTS}
+    rows["status"], rows["component"] = to_numpy(solution.status), to_numpy(solution.component)
+    rows["t_reached"] = to_numpy(solution.t_reached)
+    failed = np.flatnonzero(rows["status"])
+    messages = {str(row): solution.message(row) for row in failed[:MOST_MESSAGES].tolist()}
+    codes, counts = np.unique(rows["status"], return_counts=True)
+    record |= {
+        "n_attempts": int(rows["n_steps"].max(initial=0)),
+        "n_f_calls": stats.n_f_calls,
+        "n_rows_evaluated": stats.n_rows_evaluated,
+        "n_failed": len(failed),
+        "totals": {name: int(rows[name].sum()) for name in COUNTS},
+        "statuses": {str(code): int(count) for code, count in zip(codes, counts, strict=True)},
+    }
+    return record, rows | {"messages": messages}
+
+
+def scalar(name: str, value: Any) -> float | Callable[[], float]:
+    """Return a number now, or a way to get it later that does not wait for a device now.
+
+    Raises:
+        TypeError: the value is no number.
+    """
+    if isinstance(value, Tensor) and value.numel() == 1 and not value.is_complex():
+        if value.device.type == "cpu":
+            return float(value.detach())
+        copy = Copy({"value": value.detach().clone()})
+        return lambda: float(copy.arrays()["value"].reshape(()))
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.item()
+    try:
+        if isinstance(value, str | bytes | Tensor):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError):
+        shape = f" of shape {tuple(value.shape)}" if isinstance(value, Tensor) else ""
+        raise TypeError(
+            f"log({name}=...) got a {type(value).__name__}{shape}: must be a number, or a tensor "
+            "with one element"
+        ) from None
+
+
+def plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return per-instance values as lists."""
+    return {
+        name: to_numpy(value).tolist() if isinstance(value, Tensor) else value
+        for name, value in values.items()
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what records."""
+    try:
+        own = metadata.version("stepscope")
+    except metadata.PackageNotFoundError:
+        own = "not installed"
+    return {"stepscope": own, "python": platform.python_version(), "torch": str(torch.__version__)}
+
+
+def rank() -> int:
+    """Return the rank that launchers such as torchrun give each process."""
+    rank = os.environ.get("RANK", "0")
+    return int(rank) if rank.isdigit() else 0
