@@ -217,7 +217,7 @@ def test_looking_for_tensors_does_not_read_a_whole_data_set():
         {"statistics": "limiter"},
         {"statistics": catalogue.statistic_by_name("factor")},
     ],
-    ids=str,
+    ids=["rtol", "rtol per row", "max_steps", "dt0", "statistic by name", "statistic"],
 )
 def test_numbers_and_names_may_come_as_they_are_found(kwargs):
     assert solve_ivp(decay, torch.ones(2, 2), t0=0.0, t1=1.0, **kwargs).success.all()
