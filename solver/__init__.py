@@ -1,12 +1,18 @@
 """Solves batches of ODEs, every batch element as its own problem, and tells what each step did."""
 
+from solver.adjoints.aca import ACA
 from solver.adjoints.backprop import Backprop
+from solver.adjoints.checkpoint_steps import CheckpointSteps
+from solver.adjoints.continuous import Continuous
+from solver.adjoints.interpolated import Interpolated
+from solver.adjoints.joint import Joint
+from solver.adjoints.symplectic import Symplectic
 from solver.controllers.digital_filter import DigitalFilter
 from solver.controllers.fixed import Fixed
 from solver.controllers.integral import Integral
 from solver.controllers.pi import PI
 from solver.controllers.pid import PID
-from solver.hooks import Hook, SolveEnd, SolveInfo, StepBlock
+from solver.hooks import BackwardInfo, Hook, SolveEnd, SolveInfo, StepBlock
 from solver.methods.bosh3 import Bosh3
 from solver.methods.dopri5 import Dopri5
 from solver.methods.dopri8 import Dopri8
@@ -24,11 +30,15 @@ from solver.solve import solve_ivp
 from solver.status import Status
 
 __all__ = [
+    "ACA",
     "PI",
     "PID",
     "RK4",
     "Backprop",
+    "BackwardInfo",
     "Bosh3",
+    "CheckpointSteps",
+    "Continuous",
     "DigitalFilter",
     "Dopri5",
     "Dopri8",
@@ -39,6 +49,8 @@ __all__ = [
     "HeunEuler",
     "Hook",
     "Integral",
+    "Interpolated",
+    "Joint",
     "Midpoint",
     "Ralston",
     "Solution",
@@ -47,6 +59,7 @@ __all__ = [
     "Stats",
     "Status",
     "StepBlock",
+    "Symplectic",
     "Tsit5",
     "Vern7",
     "solve_ivp",

@@ -73,6 +73,16 @@ def read_adjoint(adjoint: str | Adjoint) -> Adjoint:
     return adjoint
 
 
+def read_params(params: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Return the listed tensors, each once."""
+    unique: dict[int, Tensor] = {}
+    for each in (params,) if isinstance(params, Tensor) else params:
+        if not isinstance(each, Tensor):
+            raise InvalidType(f"params holds a {type(each).__name__}: must be tensors")
+        unique[id(each)] = each
+    return tuple(unique.values())
+
+
 def read_tolerance(rtol: Any, atol: Any, layout: StateLayout) -> Tolerance:
     """Return the tolerances, each a number or a tensor that broadcasts to `(B, D)`."""
     real = real_dtype(layout.dtype)

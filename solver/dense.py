@@ -120,6 +120,10 @@ class DenseOutput:
             return state
         return tree_map(lambda leaf: leaf[:, 0], state)
 
+    def states(self, tau: Tensor) -> Tensor:
+        """Return the flat states `(B, D)` at `tau (B,)`, in the direction of integration."""
+        return self._evaluate(tau[:, None])[:, 0]
+
     def _evaluate(self, tau: Tensor) -> Tensor:
         layout, steps = self.layout, self.steps
         start = layout.y0[:, None].expand(-1, tau.shape[1], -1)

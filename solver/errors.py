@@ -8,6 +8,7 @@ SolverError
 |   +-- UnknownAdjoint
 |   +-- UnknownEngine
 +-- InvalidType (TypeError)        something of the wrong kind, such as a list for a tensor
++-- UnseenTensor (RuntimeError)    f uses a tensor that no gradient would be returned for
 +-- SolveFailed (RuntimeError)     a solve ended early and the caller asked to be told
 """
 
@@ -26,6 +27,10 @@ class InvalidArgument(SolverError, ValueError):
 
 class InvalidType(SolverError, TypeError):
     """An argument is of a kind that is not allowed; the message names it and says what is."""
+
+
+class UnseenTensor(SolverError, RuntimeError):
+    """The vector field uses a tensor that requires grad and was not found nor given."""
 
 
 class SolveFailed(SolverError, RuntimeError):

@@ -70,6 +70,27 @@ class SolveEnd:
     error: str | None = None  # type and text of the exception that broke it off
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BackwardInfo:
+    """What one backward pass through a solve kept and cost.
+
+    Bytes of parameters themselves are counted nowhere. `predicted_bytes` is what the memory law of
+    the mode says of `checkpoint_bytes + graph_bytes + gradient_bytes`, from the bytes of one
+    evaluation's graph.
+    """
+
+    solve: SolveInfo
+    n_steps: int  # accepted steps gone back, of the row that has most; 0 where not known
+    n_f_calls: int  # evaluations of the vector field during backward, each for all rows
+    n_vjps: int  # vector-Jacobian products of the vector field; 0 where not known
+    checkpoint_bytes: int  # states, times and slopes kept from forward to backward
+    graph_bytes: int | None  # most that autograd's graphs kept at once; None if not measured
+    gradient_bytes: int  # sums of the parameters' gradients, and a fresh set of them
+    predicted_bytes: int | None
+    allocated_bytes: int | None  # most allocated over the start of the pass, CUDA only
+    seconds: float
+
+
 class Hook:
     """Observes solves: override what you need, the rest does nothing.
 
@@ -93,3 +114,6 @@ class Hook:
 
     def on_solve_end(self, end: SolveEnd) -> None:
         """After the last attempt, also when the solve was broken off."""
+
+    def on_backward(self, info: BackwardInfo) -> None:
+        """After each backward pass through a solve."""

@@ -3,7 +3,7 @@
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_map
 from solver.controllers.base import Controller, Proposal
 from solver.dense import DenseRecord
 from solver.initial_step import initial_step
-from solver.methods.base import Method, Trial
+from solver.methods.base import Method, Stepper, Trial
 from solver.norms import Tolerance, rms_norm
 from solver.outputs import Outputs
 from solver.problem import Field
@@ -42,6 +42,34 @@ class Problem:
     max_steps: int | Tensor
     joint: bool  # one step size and one error norm for the whole batch
     slope0: Tensor | None  # (B, D) vector field at the start, None if no row has a finite one
+    params: tuple[Tensor, ...] = ()  # tensors the vector field uses, as the caller lists them
+
+
+class StepListener(Protocol):
+    """Sees every attempt in which some row moved, before its end is taken over."""
+
+    def add(
+        self,
+        t: Tensor,
+        dt: Tensor,
+        seen: Tensor,
+        y: Tensor,
+        moved: Tensor,
+        reach: Tensor,
+        last: Tensor,
+        stepper: Stepper,
+    ) -> None:
+        """Take one attempt.
+
+        Args:
+            t, dt: start and size of the attempt, `(B,)`.
+            seen: time at which its end was evaluated, `(B,)`.
+            y: state at its start, `(B, D)`.
+            moved: which rows were accepted, `(B,)` bool.
+            reach: which rows were cut to end at a stop, `(B,)` bool.
+            last: whether that stop is the end of the row's span, `(B,)` bool.
+            stepper: holds the slopes of the attempt.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +93,7 @@ class Loop:
         problem: what to solve.
         outputs, dense, recorder: who wants to see outputs passed, accepted polynomials, attempts.
         graph: keep autograd's graph through steps and outputs; step sizes are constants to it.
+        listener: who wants to see accepted steps.
     """
 
     def __init__(
@@ -75,12 +104,13 @@ class Loop:
         recorder: Recorder | None,
         *,
         graph: bool,
+        listener: StepListener | None = None,
     ):
         """Stand at the start; nothing is evaluated yet."""
         method, times = problem.method, problem.times
         self.problem, self.graph = problem, graph
         self.outputs = outputs if outputs is not None and outputs.inside else None
-        self.dense, self.recorder = dense, recorder
+        self.dense, self.recorder, self.listener = dense, recorder, listener
         self.error_order = method.order if method.error_order is None else method.error_order
         self.rows = Rows(times)
         self.stepper = method.stepper(problem.field, problem.y0, times.start.dtype, graph=graph)
@@ -173,6 +203,9 @@ class Loop:
                 made = self._read_polynomial(trial, moved, dt_safe, t_next, seen_safe)
             else:
                 made = self._read_polynomial(trial, moved, dt, t_next, seen)
+            if self.listener is not None:
+                last = stop >= self.end
+                self.listener.add(t, dt, seen, y, moved, reach, last, stepper)
             self.t = torch.where(moved, t_next, t)
             self.y = torch.where(moved[:, None], trial.y1, y)
             stepper.advance(moved)

@@ -31,14 +31,26 @@ class Outputs:
         self._search = torch.where(self._at_end, torch.inf, self._search).contiguous()
         self._index = self._at_start.sum(dim=1)
         self._next = self._look_up(self._index)
-        self._rows: list[Tensor] = []
+        self.rows: list[Tensor] = []  # rows of the outputs of one step, for every step with some
         self._columns: list[Tensor] = []
         self._values: list[Tensor] = []
+
+    def detached(self) -> "Outputs":
+        """Return the same outputs, none taken yet, out of autograd's graph."""
+        bare = object.__new__(Outputs)
+        bare.__dict__.update(self.__dict__)
+        bare._tau, bare.rows, bare._columns, bare._values = self._tau.detach(), [], [], []
+        return bare
 
     @property
     def inside(self) -> bool:
         """Whether any output must be read off a step's polynomial."""
         return bool(self._next.isfinite().any())
+
+    @property
+    def tau(self) -> Tensor:
+        """Output times of every row in the direction of integration, `(B, T)`."""
+        return self._tau
 
     def _look_up(self, index: Tensor) -> Tensor:
         last = self._search.shape[1] - 1
@@ -62,18 +74,33 @@ class Outputs:
         columns = torch.arange(len(rows), device=count.device) - before[rows] + self._index[rows]
         theta = (self._tau[rows, columns] - t[rows]) / dt[rows]
         self._values.append(horner(y[rows], polynomial[:, rows], theta))
-        self._rows.append(rows)
+        self.rows.append(rows)
         self._columns.append(columns)
         self._index = torch.where(hit, new, self._index)
         self._next = self._look_up(self._index)
 
-    def finish(self, y0: Tensor, y_end: Tensor, success: Tensor) -> Tensor:
-        """Return `(B, T, D)`, NaN where a row never arrived or had no output."""
+    def inner(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return rows, columns `(n,)` and values `(n, D)` of the outputs read off polynomials."""
+        if not self.rows:
+            none = self._index[:0]
+            return none, none, self._times.start.new_zeros(0)
+        return torch.cat(self.rows), torch.cat(self._columns), torch.cat(self._values)
+
+    def finish(
+        self, y0: Tensor, y_end: Tensor, success: Tensor, values: Tensor | None = None
+    ) -> Tensor:
+        """Return `(B, T, D)`, NaN where a row never arrived or had no output.
+
+        Args:
+            y0, y_end: states at the ends, `(B, D)`.
+            success: which rows arrived, `(B,)`.
+            values: what to take for the values of `inner()`, None for these themselves.
+        """
         shape = (*self._tau.shape, y0.shape[1])
         ys = torch.full(shape, torch.nan, dtype=y0.dtype, device=y0.device)
-        if self._rows:
-            where = (torch.cat(self._rows), torch.cat(self._columns))
-            ys = ys.index_put(where, torch.cat(self._values))
+        if self.rows:
+            rows, columns, taken = self.inner()
+            ys = ys.index_put((rows, columns), taken if values is None else values)
         at_end = (self._at_end & success[:, None])[:, :, None]
         ys = torch.where(at_end, y_end[:, None], ys)
         ys = torch.where(self._at_start[:, :, None], y0[:, None], ys)

@@ -1,5 +1,6 @@
 """Gathers attempts and hands them to hooks, block by block; made only when there is a hook."""
 
+import dataclasses
 import threading
 import time
 import warnings
@@ -13,7 +14,7 @@ from torch.utils._pytree import tree_map
 
 from solver.controllers.base import Controller
 from solver.errors import InvalidArgument
-from solver.hooks import Hook, SolveEnd, SolveInfo, StepBlock
+from solver.hooks import BackwardInfo, Hook, SolveEnd, SolveInfo, StepBlock
 from solver.statistics.base import Attempts, Statistic
 from solver.statistics.limiter import ACCURACY, DT_MAX, DT_MIN, FIRST, JUMP, NON_FINITE, SPAN
 
@@ -266,6 +267,28 @@ class Recorder:
     def broken_off(self, error: BaseException, seconds: float) -> None:
         """Hand over what is pending and tell the hooks what broke the solve off."""
         self._finish(SolveEnd(self._info, None, seconds, f"{type(error).__name__}: {error}"))
+
+    @property
+    def info(self) -> SolveInfo:
+        """What the hooks were told at the start."""
+        return self._info
+
+    def beside(
+        self,
+        controller: Controller[Any],
+        direction: Tensor | None,
+        end: Tensor,
+        changes: Mapping[str, Any],
+    ) -> "Recorder":
+        """Tell the same hooks that another solve begins, which differs from this by `changes`."""
+        info = dataclasses.replace(self._info, **changes)
+        other = Recorder(self._hooks, info, controller, direction, end, False, None, None)
+        other.begin()
+        return other
+
+    def backward(self, info: BackwardInfo) -> None:
+        """Tell the hooks about a backward pass."""
+        self._tell(lambda hook: hook.on_backward(info))
 
     def _finish(self, end: SolveEnd) -> None:
         self.flush()

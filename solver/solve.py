@@ -18,6 +18,7 @@ from solver.arguments import (
     read_hooks,
     read_max_steps,
     read_method,
+    read_params,
     read_statistics,
     read_step,
     read_stepping,
@@ -46,6 +47,7 @@ def solve_ivp(
     t0: Any = None,
     t1: Any = None,
     args: Any = None,
+    params: Sequence[Tensor] = (),
     method: str | Method = "tsit5",
     controller: str | Controller[Any] | None = None,
     rtol: float | Tensor = 1e-4,
@@ -82,6 +84,8 @@ def solve_ivp(
             a row has none. None gives the state at `t1` alone, T = 1.
         t0, t1: start and end, numbers or `(B,)`; default to the row's first and last output time.
         args: anything, handed to `f`.
+        params: tensors that `f` uses and gradients are wanted for, where neither modules, closures
+            nor `args` show them; the others are found.
         method: name or object, see `solver.catalogue.methods()`.
         controller: name, preset name or object; default `PID()`, or `Fixed()` for methods without
         an
@@ -98,7 +102,7 @@ def solve_ivp(
         jump_t: times at which `f` is known to jump, a number, `(K,)` or `(B, K)` padded with NaN;
         they are
             stepped on exactly and each side sees its own side only.
-        adjoint: how gradients get through: "backprop".
+        adjoint: how gradients get through, name or object, see `solver.catalogue.adjoints()`.
         engine: "plain" or "auto", the loop that runs.
         stepping: "joint" gives the whole batch one step size and one error norm.
         dense: whether to keep all steps, so that `sol(t)` works.
@@ -144,6 +148,7 @@ def solve_ivp(
         max_steps=read_max_steps(max_steps, batch, device),
         joint=read_stepping(stepping, times),
         slope0=None,
+        params=read_params(params),
     )
     check_step_bounds(problem.dt_min, problem.dt_max)
     recorder = _recorder(problem, mode, read_hooks(hooks), statistics)
@@ -260,7 +265,7 @@ def _needs_graph(problem: Problem) -> bool:
         return True
     if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
         return False
-    given = [problem.y0, times.t0, times.t1, times.ts]
+    given = [problem.y0, times.t0, times.t1, times.ts, *problem.params]
     if problem.slope0 is not None:
         given.append(problem.slope0)
     return any(tensor.requires_grad for tensor in chain(given, field.captured()))

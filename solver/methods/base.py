@@ -1,6 +1,7 @@
 """What an integration method is, and the working state it has during one solve."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -58,6 +59,39 @@ class Stepper(ABC):
     @abstractmethod
     def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> None:
         """Evaluate the start slope of `rows (B,)` anew, behind a jump of the vector field."""
+
+
+class ReplayingStepper(Stepper):
+    """A stepper that can take a step once more, which gradients without a graph need."""
+
+    @abstractmethod
+    def replay(
+        self,
+        t: Tensor,
+        dt: Tensor,
+        t_next: Tensor,
+        y: Tensor,
+        *,
+        start: Tensor,
+        polynomial: bool,
+    ) -> Tensor:
+        """Take an accepted step once more, from its start alone; return the state at its end.
+
+        Its first slope is evaluated at `start (B,)`, `t` or just behind it where the field jumps.
+        Without `polynomial`, whatever only that, the error or the next step needs is left out.
+        """
+
+    @abstractmethod
+    def slopes(self) -> Tensor:
+        """Return the slopes of the attempt just made, `(S, B, D)`, to keep."""
+
+    @abstractmethod
+    def known_slopes(self) -> list[Tensor]:
+        """Return the slopes evaluated so far: none, that of the start, or those of an attempt."""
+
+    @abstractmethod
+    def continuing(self, slopes: Sequence[Tensor]) -> "ReplayingStepper":
+        """Return a stepper of the same solve that knows these slopes, see `known_slopes`."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Explicit Runge-Kutta steps: every instance at its own time and with its own step size."""
 
+import copy
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from operator import ne
@@ -9,7 +11,7 @@ import torch
 from torch import Tensor
 
 from solver.errors import InvalidArgument
-from solver.methods.base import Method, Stepper, Trial
+from solver.methods.base import Method, ReplayingStepper, Trial
 from solver.methods.tableau import ButcherTableau, Exact
 from solver.problem import Field, real_dtype
 
@@ -98,6 +100,21 @@ class BufferStages:
             return torch.view_as_complex(out.reshape(len(out), *self.k.shape[1:], 2))
         return out.reshape(len(out), *self.k.shape[1:])
 
+    def copy(self, n: int) -> Tensor:
+        """Return the first `n` slopes, `(n, B, D)`."""
+        return self.k[:n].clone()
+
+    def first(self, n: int) -> list[Tensor]:
+        """Return the first `n` slopes, overwritten by the next attempt."""
+        return list(self._rows[:n])
+
+    def holding(self, slopes: Sequence[Tensor]) -> "BufferStages":
+        """Return a buffer of the same size that begins with these slopes."""
+        other = BufferStages(len(self._rows), self._sum)
+        for i, slope in enumerate(slopes):
+            other.put(i, slope)
+        return other
+
     def take_over(self, moved: Tensor, source: int) -> None:
         """Let slope `source` be the first slope in the rows `moved (B, 1)`."""
         torch.where(moved, self._rows[source], self._rows[0], out=self._rows[0])
@@ -141,6 +158,21 @@ class GraphStages:
         dtype = torch.promote_types(interpolant.dtype, k.dtype)
         return torch.tensordot(interpolant.t().to(dtype), k.to(dtype), dims=1)
 
+    def copy(self, n: int) -> Tensor:
+        """Return the first `n` slopes, `(n, B, D)`."""
+        return torch.stack(self._rows[:n])
+
+    def first(self, n: int) -> list[Tensor]:
+        """Return the first `n` slopes."""
+        return self._rows[:n]
+
+    def holding(self, slopes: Sequence[Tensor]) -> "GraphStages":
+        """Return a buffer of the same size that begins with these slopes."""
+        other = copy.copy(self)
+        other._rows = [*slopes, *self._rows[len(slopes) :]]
+        other._versions = [*map(_version, slopes), *self._versions[len(slopes) :]]
+        return other
+
     def take_over(self, moved: Tensor, source: int) -> None:
         """Let slope `source` be the first slope in the rows `moved (B, 1)`."""
         self.put(0, torch.where(moved, self._rows[source], self._rows[0]))
@@ -162,7 +194,7 @@ def _version(tensor: Tensor) -> int:
     return 0 if tensor.is_inference() else tensor._version
 
 
-class ExplicitStepper(Stepper):
+class ExplicitStepper(ReplayingStepper):
     """Takes explicit Runge-Kutta steps; Hairer, Norsett & Wanner I (2nd ed.), eq. II.1.8."""
 
     def __init__(
@@ -195,6 +227,7 @@ class ExplicitStepper(Stepper):
         if tableau.fsal:
             self._end_slope = self._count - 1
         self._fsal, self._polynomial_made, self._stale = tableau.fsal, False, False
+        self._known = 1  # slopes evaluated so far
         self.evals_per_attempt = self._count - 1
         self.keeps_end_slope = tableau.fsal
         self.interpolant_evals = extra
@@ -203,6 +236,7 @@ class ExplicitStepper(Stepper):
     def begin(self, slope: Tensor) -> None:
         """Start from `slope (B, D)`."""
         self._stages.put(0, slope)
+        self._known = 1
 
     @property
     def start_slope(self) -> Tensor:
@@ -211,19 +245,13 @@ class ExplicitStepper(Stepper):
 
     def attempt(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Trial:
         """Try one step; the estimate of its error is not part of autograd's graph."""
-        tab, stages, field = self._tab, self._stages, self._field
+        tab, stages = self._tab, self._stages
         if self._stale:
-            stages.put(0, field(t, y))
+            stages.put(0, self._field(t, y))
             self._stale = False
-        self._polynomial_made = False
+        self._polynomial_made, self._known = False, self._count
         h = dt.to(self._real)[:, None]
-        times = torch.addcmul(t, self._c, dt).unbind(0)
-        y1 = y
-        for i in range(1, self._count):
-            y1 = torch.addcmul(y, h, stages.combine(tab.a[i], i))
-            stages.put(i, field(t_next if self._at_end[i] else times[i], y1))
-        if not self._fsal:
-            y1 = torch.addcmul(y, h, stages.combine(tab.b, self._count))
+        y1 = self._evaluate_stages(t, dt, h, t_next, y, self._count)
         stages.check()
         if tab.b_error is None:
             return Trial(y1, None)
@@ -232,6 +260,50 @@ class ExplicitStepper(Stepper):
             low = tab.b_error_low
             error_low = None if low is None else h * stages.combine(low, self._count)
         return Trial(y1, error, error_low)
+
+    def _evaluate_stages(
+        self, t: Tensor, dt: Tensor, h: Tensor, t_next: Tensor, y: Tensor, count: int
+    ) -> Tensor:
+        """Evaluate the slopes from the second up to `count`; return the state at the end."""
+        tab, stages, field = self._tab, self._stages, self._field
+        times = torch.addcmul(t, self._c, dt).unbind(0)
+        y1 = y
+        for i in range(1, self._count):
+            y1 = torch.addcmul(y, h, stages.combine(tab.a[i], i))
+            if i < count:
+                stages.put(i, field(t_next if self._at_end[i] else times[i], y1))
+        return y1 if self._fsal else torch.addcmul(y, h, stages.combine(tab.b, self._count))
+
+    def replay(
+        self,
+        t: Tensor,
+        dt: Tensor,
+        t_next: Tensor,
+        y: Tensor,
+        *,
+        start: Tensor,
+        polynomial: bool,
+    ) -> Tensor:
+        """Take an accepted step once more, from its start alone."""
+        self._stages.put(0, self._field(start, y))
+        count = self._count if polynomial or not self._fsal else self._count - 1
+        return self._evaluate_stages(t, dt, dt.to(self._real)[:, None], t_next, y, count)
+
+    def known_slopes(self) -> list[Tensor]:
+        """Return the slopes evaluated so far."""
+        return [] if self._stale else self._stages.first(self._known)
+
+    def continuing(self, slopes: Sequence[Tensor]) -> "ExplicitStepper":
+        """Return a stepper of the same solve that knows these slopes."""
+        other = copy.copy(self)
+        other._stages = self._stages.holding(slopes)
+        other._stale, other._known = not slopes, len(slopes)
+        other._polynomial_made = len(slopes) > self._count
+        return other
+
+    def slopes(self) -> Tensor:
+        """Return a copy of the slopes of the attempt just made, `(S, B, D)`."""
+        return self._stages.copy(self._count)
 
     def polynomial(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, y1: Tensor) -> Tensor:
         """Return the dense output of the attempt just made, after its extra stages."""
@@ -243,11 +315,12 @@ class ExplicitStepper(Stepper):
                 state = torch.addcmul(y, h, stages.combine(row, at))
                 stages.put(at, self._field(t_next if self._extra_at_end[e] else times[e], state))
             stages.check()
-        self._polynomial_made = True
+        self._polynomial_made, self._known = True, self._count + len(tab.extra_a)
         return stages.polynomial(self._interpolant) * h
 
     def advance(self, moved: Tensor) -> None:
         """Go on from the attempt just made in the rows `moved (B,)`."""
+        self._known = 1
         if self._end_slope is not None and (self._fsal or self._polynomial_made):
             self._stages.take_over(moved[:, None], self._end_slope)
         else:

@@ -1,0 +1,58 @@
+"""What gradient modes that solve without autograd's graph share in dealing with it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from solver.loop import Problem
+
+
+def detached(problem: Problem) -> Problem:
+    """Return the problem out of autograd's graph."""
+    times = problem.times
+    bare = times._replace(
+        t0=times.t0.detach(),
+        t1=times.t1.detach(),
+        start=times.start.detach(),
+        end=times.end.detach(),
+        outputs=None if times.outputs is None else times.outputs.detach(),
+        ts=times.ts.detach(),
+    )
+    slope = None if problem.slope0 is None else problem.slope0.detach()
+    return replace(problem, y0=problem.y0.detach(), times=bare, slope0=slope, params=())
+
+
+class OnlyOnce(torch.autograd.Function):
+    """A gradient that must not be differentiated again, as it is a constant to autograd."""
+
+    @staticmethod
+    def forward(ctx: Any, gradient: Tensor, *made_of: Tensor | None) -> Tensor:
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+        raise RuntimeError(
+            'this adjoint cannot be differentiated twice: use adjoint="backprop" or '
+            '"checkpoint_steps" for second derivatives'
+        )
+
+
+def graph_is_kept() -> bool:
+    """Return whether the backward pass under way was asked to `retain_graph`."""
+    return torch._C._autograd._get_current_graph_task_keep_graph()  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage]
+
+
+def leaf(tensor: Tensor) -> Tensor:
+    """Return a tensor to differentiate by."""
+    return tensor.detach().requires_grad_()
+
+
+def zero_if_none(gradients: Sequence[Tensor | None], like: Sequence[Tensor]) -> list[Tensor]:
+    """Return gradients, zeros for those that autograd found to be independent."""
+    return [
+        torch.zeros_like(shape) if gradient is None else gradient
+        for gradient, shape in zip(gradients, like, strict=True)
+    ]

@@ -1,0 +1,374 @@
+"""Exact gradients from the accepted steps alone: solve without a graph, then go back step by step.
+
+What is differentiated are the steps that were taken, with their sizes as constants: the mesh moves
+with t0, and the last step of a row takes up a change of t1. Refused attempts leave no trace.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from solver.adjoints.base import Adjoint
+from solver.adjoints.graph import OnlyOnce, detached, graph_is_kept, leaf
+from solver.adjoints.measure import Stopwatch, graph_bytes
+from solver.adjoints.mesh import Mesh, MeshRecord, Window
+from solver.adjoints.parameters import VectorJacobian, find_parameters
+from solver.dense import DenseRecord
+from solver.errors import InvalidArgument
+from solver.hooks import BackwardInfo
+from solver.loop import Loop, Outcome, Problem
+from solver.outputs import Outputs
+from solver.recording import Recorder
+from solver.status import Status
+
+
+class Step(NamedTuple):
+    """One accepted step of every row, and the outputs read off it."""
+
+    t: Tensor  # (B,)
+    dt: Tensor  # (B,), 0 in rows that stand still
+    start: Tensor | None  # (B,) time at which its start was evaluated, None where that is t
+    seen: Tensor  # (B,) time at which its end was evaluated
+    y: Tensor  # (B, D) state at its start
+    active: Tensor | None  # (B,) bool, None where all are
+    slopes: Tensor | None  # (B, S, D), if they were kept
+    rows: Tensor | None  # (n,) rows of the outputs read off this step, None without any
+    tau: Tensor | None  # (n,) their times
+    cotangent: Tensor | None  # (n, D) derivative of the loss by them
+
+
+class StepCotangents(NamedTuple):
+    """Derivatives of the loss by what a step was made from; times are None unless asked for."""
+
+    y: Tensor  # (B, D)
+    t: Tensor | None  # (B,)
+    dt: Tensor | None
+    seen: Tensor | None
+    tau: Tensor | None  # (n,)
+
+
+class StepReverser(ABC):
+    """Takes cotangents from the end of a step to its start."""
+
+    curious = False  # whether it wants to `learn` even if nobody watches
+
+    @property
+    @abstractmethod
+    def graphs_at_once(self) -> int:
+        """How many evaluations of the vector field have their graph at the same time."""
+
+    @abstractmethod
+    def reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
+        """Take `cotangent (B, D)` of the state at the end to the start."""
+
+    def learn(self, graph_bytes: int) -> None:  # noqa: B027
+        """Take up what the graphs of the first step reversed kept at most."""
+
+
+@dataclass(frozen=True)
+class Replay(Adjoint):
+    """Base of the gradient modes that go back over the accepted steps."""
+
+    keeps_slopes = False  # whether the slopes of all stages are kept with the mesh
+
+    @abstractmethod
+    def reverser(
+        self, problem: Problem, product: VectorJacobian, kept: int, *, times: bool
+    ) -> StepReverser:
+        """Make what takes single steps back.
+
+        Args:
+            problem: field and method; everything detached.
+            product: vector-Jacobian products of the field, which add up the parameters' gradients.
+            kept: bytes of the mesh.
+            times: whether derivatives by times are wanted.
+        """
+
+    def integrate(
+        self,
+        problem: Problem,
+        outputs: Outputs | None,
+        dense: DenseRecord | None,
+        recorder: Recorder | None,
+        *,
+        graph: bool,
+    ) -> tuple[Outcome, Tensor | None]:
+        """Solve without a graph, keep the accepted steps, and hang them on the results."""
+        bare = detached(problem)
+        inner = outputs.detached() if outputs is not None else None
+        mesh = MeshRecord(bare.y0, inner, slopes=self.keeps_slopes) if graph else None
+        if graph and dense is not None:
+            raise InvalidArgument(
+                f"dense is True with adjoint {self.name!r}: gradients of dense output need "
+                'adjoint="backprop", or ask for the times in t_eval'
+            )
+        dice = torch.get_rng_state() if graph else None
+        with torch.no_grad():
+            outcome = Loop(bare, inner, dense, recorder, graph=False, listener=mesh).run()
+        if dice is not None and not torch.equal(dice, torch.get_rng_state()):
+            raise InvalidArgument(
+                f"f draws random numbers, which adjoint {self.name!r} would draw anew: draw them "
+                'before the solve, call eval() on a model with dropout, or use adjoint="backprop"'
+            )
+        values, success = None, outcome.status == int(Status.SUCCESS)
+        if mesh is not None:
+            outcome, values = self._attach(problem, bare, outcome, inner, outputs, mesh, recorder)
+        if outputs is None or inner is None:
+            return outcome, None
+        return outcome, inner.finish(problem.y0, outcome.y, success, values)
+
+    def _attach(
+        self,
+        problem: Problem,
+        bare: Problem,
+        outcome: Outcome,
+        inner: Outputs | None,
+        outputs: Outputs | None,
+        record: MeshRecord,
+        recorder: Recorder | None,
+    ) -> tuple[Outcome, Tensor | None]:
+        """Return end states and outputs as functions of what the solve was given."""
+        mesh, steps = record.finish()
+        rows = columns = steps
+        values = problem.y0.new_zeros((0, problem.y0.shape[1]))
+        if inner is not None and inner.rows:
+            rows, columns, values = inner.inner()
+        times = problem.times
+        tau = None if outputs is None else outputs.tau
+        given = [problem.y0, times.start, times.end, *([] if tau is None else [tau])]
+        params, hidden = find_parameters(problem, given)
+        plan = _Plan(self, replace(bare, slope0=None), mesh.layout(), mesh.count, rows, columns,
+                     steps, [outcome.y, values], params, hidden, recorder)  # fmt: skip
+        end, values = _Reverse.apply(
+            plan, problem.y0, times.start, times.end, tau, *params, *mesh.tensors()
+        )
+        return replace(outcome, y=end), values
+
+
+@dataclass(eq=False)
+class _Plan:
+    """What the backward pass needs besides saved tensors."""
+
+    mode: Replay
+    problem: Problem  # detached
+    layout: list[tuple[bool, ...]]
+    count: Tensor  # (B,)
+    rows: Tensor | None  # (n,) of outputs read off polynomials
+    columns: Tensor | None
+    steps: Tensor | None  # (n,) number of the step in its row
+    results: list[Tensor]  # handed out once, so that nothing here keeps them
+    params: list[Tensor]  # themselves: what is unpacked from saved tensors may be copies
+    hidden: bool  # whether some parameters were found behind others
+    recorder: Recorder | None
+
+
+class _Reverse(torch.autograd.Function):
+    """End states and outputs of a solve that has been run; backward goes over its mesh."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        plan: _Plan,
+        y0: Tensor,
+        start: Tensor,
+        end: Tensor,
+        tau: Tensor | None,
+        *tensors: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        ctx.plan = plan
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(y0, start, tau, *tensors)
+        y_end, values = plan.results
+        plan.results = []
+        return y_end, values
+
+    @staticmethod
+    def backward(ctx: Any, at_end: Tensor | None, at_outputs: Tensor | None) -> tuple[Any, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        plan: _Plan = ctx.plan
+        y0, start, tau, *tensors = ctx.saved_tensors
+        if plan is None:
+            raise RuntimeError("the steps of this solve were freed by an earlier backward pass")
+        params = plan.params
+        with torch.no_grad():
+            gradients = _Reverse.gradients(plan, ctx.needs_input_grad, y0, start, tau, tensors,
+                                           at_end, at_outputs)  # fmt: skip
+        if not graph_is_kept():
+            ctx.plan = None
+        if torch.is_grad_enabled():  # a graph of this pass is asked for
+            made_of = (at_end, at_outputs, y0, start, tau, *params)
+            gradients = tuple(None if g is None else OnlyOnce.apply(g, *made_of) for g in gradients)
+        return (None, *gradients, *(None for _ in tensors[len(params) :]))
+
+    @staticmethod
+    def gradients(
+        plan: _Plan,
+        need: Sequence[bool],
+        y0: Tensor,
+        start: Tensor,
+        tau: Tensor | None,
+        tensors: Sequence[Tensor],
+        at_end: Tensor | None,
+        at_outputs: Tensor | None,
+    ) -> tuple[Tensor | None, ...]:
+        """Return derivatives of the loss by y0, start, end, output times and parameters."""
+        params = plan.params
+        mesh = Mesh.from_tensors(plan.layout, iter(tensors[len(params) :]), plan.count)
+        watch = None if plan.recorder is None else Stopwatch(y0.device)
+        calls = plan.problem.field.calls
+        wanted = need[5 : 5 + len(params)]
+        product = VectorJacobian.over(params, wanted, retain=plan.hidden)
+        try:
+            backward = _Backward(plan, mesh, product, y0, start, tau, times=any(need[2:5]))
+            gradients = backward.run(at_end, at_outputs)
+            if plan.recorder is not None and watch is not None:
+                backward.tell(plan.recorder, calls, watch)
+        finally:
+            product.close()
+        by_states = (g if n else None for g, n in zip(gradients, need[1:5], strict=True))
+        return (*by_states, *product.totals)
+
+
+class _Backward:
+    """One pass back over a mesh."""
+
+    def __init__(
+        self,
+        plan: _Plan,
+        mesh: Mesh,
+        product: VectorJacobian,
+        y0: Tensor,
+        start: Tensor,
+        tau: Tensor | None,
+        *,
+        times: bool,
+    ):
+        """Sort the outputs by step."""
+        self._plan, self._mesh, self._times = plan, mesh, times
+        self._y0, self._start, self._tau = y0, start, tau
+        self._product = product
+        self._kept = sum(each.nbytes for each in mesh.tensors())
+        self._reverser = plan.mode.reverser(plan.problem, product, self._kept, times=times)
+        self._peak: int | None = None  # bytes of graphs in the first step reversed
+        self._order: Tensor | None = None
+        self._bounds: list[int] = []
+        if plan.steps is not None:
+            self._order = plan.steps.argsort()
+            counts = torch.bincount(plan.steps, minlength=mesh.length)
+            self._bounds = [0, *counts.cumsum(0).tolist()]
+
+    def run(
+        self, at_end: Tensor | None, at_outputs: Tensor | None
+    ) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
+        """Return derivatives of the loss by y0, start, end and output times."""
+        y = torch.zeros_like(self._y0) if at_end is None else at_end
+        t = end = tau = None
+        if self._times:
+            t, end = torch.zeros_like(self._start), torch.zeros_like(self._start)
+            tau = None if self._tau is None else torch.zeros_like(self._tau)
+        if not self._mesh.length:
+            return y, t, end, tau
+        for window, i in self._steps():
+            step, chosen = self._step(window, i, at_outputs)
+            got = self._reverse(step, y)
+            y = got.y
+            if t is None or end is None:
+                continue
+            assert got.t is not None
+            assert got.dt is not None
+            assert got.seen is not None
+            cut = None if window.cut is None else window.cut[i]
+            if cut is None:
+                t = t + got.t + got.seen
+            else:
+                assert window.last is not None
+                last = window.last[i]
+                end = end + torch.where(last, t + got.seen + got.dt, 0)
+                t = torch.where(cut, got.t - got.dt, t + got.t + got.seen)
+            if tau is not None and got.tau is not None and chosen is not None:
+                plan = self._plan
+                assert plan.rows is not None
+                assert plan.columns is not None
+                tau[plan.rows[chosen], plan.columns[chosen]] = got.tau
+        return y, t, end, tau
+
+    def _reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
+        """Take one step back; watch the first one if someone wants to know its memory."""
+        reverser, first = self._reverser, self._product.count == 0
+        if not first or not (reverser.curious or self._plan.recorder):
+            return reverser.reverse(step, cotangent)
+        call = partial(reverser.reverse, step, cotangent)
+        got, self._peak = graph_bytes(call, self._product.params)
+        if self._peak is not None:
+            reverser.learn(self._peak)
+        return got
+
+    def tell(self, recorder: Recorder, calls: int, watch: Stopwatch) -> None:
+        """Hand a record of this pass to the hooks; `calls` of the field were made before it."""
+        seconds, allocated = watch.stop()
+        field, start, y0 = self._plan.problem.field, self._start, self._y0
+        n_f_calls = field.calls - calls
+        with torch.enable_grad():
+            _, single = graph_bytes(lambda: field(start, leaf(y0)), self._product.params)
+        sums = sum(total.nbytes for total in self._product.totals if total is not None)
+        row_steps = int(self._mesh.count.sum())
+        predicted = None
+        if single is not None:
+            kept = row_steps * (y0[:1].nbytes + 2 * start[:1].nbytes)
+            predicted = kept + self._reverser.graphs_at_once * single + 2 * sums
+        recorder.backward(
+            BackwardInfo(
+                solve=recorder.info,
+                n_steps=self._mesh.length,
+                n_f_calls=n_f_calls,
+                n_vjps=self._product.count,
+                checkpoint_bytes=self._kept,
+                graph_bytes=self._peak,
+                gradient_bytes=2 * sums,
+                predicted_bytes=predicted,
+                allocated_bytes=allocated,
+                seconds=seconds,
+            )
+        )
+
+    def _steps(self) -> Iterator[tuple[Window, int]]:
+        never = self._mesh.count == 0
+        pad = self._y0
+        if bool(never.any()):  # its field may not be finite: let it stand at a healthy row's state
+            pad = torch.where(never[:, None], pad[self._mesh.count.argmax()], pad)
+        for window in self._mesh.windows_backward(self._start, pad):
+            for i in reversed(range(len(window.t))):
+                yield window, i
+
+    def _step(
+        self, window: Window, i: int, at_outputs: Tensor | None
+    ) -> tuple[Step, Tensor | None]:
+        """Return one step, and which outputs were read off it."""
+        number, plan = window.first + i, self._plan
+        rows = tau = cotangent = chosen = None
+        if self._order is not None and at_outputs is not None:
+            low, high = self._bounds[number], self._bounds[number + 1]
+            if high > low:
+                assert plan.rows is not None
+                assert plan.columns is not None
+                assert self._tau is not None
+                chosen = self._order[low:high]
+                rows, cotangent = plan.rows[chosen], at_outputs[chosen]
+                tau = self._tau[rows, plan.columns[chosen]]
+        step = Step(
+            t=window.t[i],
+            dt=window.dt[i],
+            start=None if window.start is None else window.start[i],
+            seen=window.seen[i],
+            y=window.y[i].clone(),  # a graph that keeps it must not keep the window
+            active=None if window.active is None else window.active[i],
+            slopes=None if window.slopes is None else window.slopes[i],
+            rows=rows,
+            tau=tau,
+            cotangent=cotangent,
+        )
+        return step, chosen

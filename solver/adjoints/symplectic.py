@@ -1,0 +1,77 @@
+"""Symplectic adjoint: exact gradients with the graph of a single evaluation."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, final
+
+from solver.adjoints.parameters import VectorJacobian
+from solver.adjoints.replay import Replay, StepReverser
+from solver.adjoints.stages import StageByStage
+from solver.bounds import Bounds, Help, check_bounds
+from solver.errors import InvalidArgument
+from solver.loop import Problem
+from solver.methods.explicit_rk import ExplicitRungeKutta
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Symplectic(Replay):
+    """Accepted states are kept; backward goes through each step stage by stage.
+
+    Exact for every explicit method, and the least memory: one state for each accepted step, and
+    the graph of one evaluation of the vector field. Matsubara, Miyatake & Yaguchi (2021), NeurIPS,
+    "Symplectic adjoint method for exact gradient of neural ODE with minimal memory", here in the
+    form of stage cotangents, see `StageByStage`.
+
+    `keep` trades memory for evaluations; with S stages, N steps:
+
+    | keep     | evaluations a step | memory besides N states          |
+    |----------|--------------------|----------------------------------|
+    | "one"    | 2 S - 1            | the graph of one evaluation      |
+    | "graphs" | S                  | the graphs of S evaluations      |
+    | "values" | S                  | one graph, and N S slopes        |
+    | "auto"   | 2 S - 1 or S       | "graphs" if they fit in `budget` |
+
+    Raises:
+        ValueError: `keep` is none of these, or `budget` is out of bounds.
+    """
+
+    keep: Annotated[
+        Literal["one", "graphs", "values", "auto"],
+        Help("What is kept besides accepted states: less memory, or fewer evaluations"),
+    ] = "one"
+    budget: Annotated[
+        float,
+        Bounds(0.0, 1e7, scale="log"),
+        Help('Mebibytes that "auto" may keep: accepted states and graphs together'),
+    ] = 64.0
+
+    name: ClassVar[str] = "symplectic"
+    title: ClassVar[str] = "Symplectic adjoint"
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        check_bounds(self)
+
+    @property
+    def keeps_slopes(self) -> bool:
+        """Whether the slopes of all stages are kept with the mesh."""
+        return self.keep == "values"
+
+    def reverser(
+        self, problem: Problem, product: VectorJacobian, kept: int, *, times: bool
+    ) -> StepReverser:
+        """Go through the stages of the method's tableau."""
+        method = problem.method
+        if not isinstance(method, ExplicitRungeKutta):
+            raise InvalidArgument(
+                f'adjoint is "symplectic" and method {method.name!r}: it needs an explicit '
+                'Runge-Kutta method; adjoint="aca" is exact for every method'
+            )
+        return StageByStage(
+            method.tableau,
+            problem,
+            product,
+            graphs=self.keep == "graphs",
+            times=times,
+            budget=self.budget * 2**20 - kept if self.keep == "auto" else None,
+        )
