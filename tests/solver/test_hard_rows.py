@@ -189,6 +189,63 @@ def test_a_row_without_a_span_does_not_poison_shared_gradients(start):
     assert own.flatten().tolist() == [0.0, 1.0, 0.0]
 
 
+@pytest.mark.parametrize("adjoint", ["backprop", "checkpoint_steps"])
+@pytest.mark.parametrize("name", sorted(catalogue.methods()))
+def test_gradients_of_a_row_are_its_own_however_others_fail(name, adjoint):
+    """Beside rows that run out of steps, whose field turns NaN or is NaN always, and blow up."""
+    settings = {"dt0": 0.02} if name not in ADAPTIVE else {"rtol": 1e-5, "dt_max": 0.2}
+    limit = torch.tensor([1000, 4, 1000, 1000, 1000])
+    rate = torch.tensor([1.0, 1.0, 1.0, 1.0, 4.0])
+
+    def gradients(rows):
+        weight, y0 = leaf(1.0), leaf([[0.4, 0.5]] * 5)
+        t0, t1 = leaf(0.0), leaf([1.0, 1.0, 1.0, 1.0, 3.0])
+        late, always = (torch.tensor(rows) == row for row in (2, 3))
+
+        def f(t, y):
+            broken = (late & (t > 0.6)) | always
+            return torch.where(broken[:, None], NAN, weight * rate[rows, None] * y * y)
+
+        def solve(t_eval):
+            sol = solve_ivp(
+                f,
+                y0[rows],
+                t_eval,
+                t0=t0,
+                t1=t1[rows],
+                max_steps=limit[rows],
+                method=name,
+                adjoint=adjoint,
+                **settings,
+            )
+            assert sol.success.tolist() == [True] + [False] * (len(rows) - 1)
+            return sol.ys[0].sum()
+
+        loss = solve(torch.tensor([0.3, 0.9])) + solve(None)
+        of_y0, of_t0, of_t1, of_weight = torch.autograd.grad(loss, (y0, t0, t1, weight))
+        assert not of_y0[1:].any()
+        return of_y0[0], of_t0, of_t1[0], of_weight
+
+    for together, alone in zip(gradients([0, 1, 2, 3, 4]), gradients([0]), strict=True):
+        torch.testing.assert_close(together, alone, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["heun_euler", "tsit5", "vern7", "midpoint"])
+def test_a_field_that_is_nan_for_one_row_does_not_poison_what_rows_share(name):
+    weight = leaf(1.0)
+
+    def f(t, y):
+        slope = -weight * y
+        return torch.where(torch.tensor([[False], [True]]) & (t > at)[:, None], NAN, slope)
+
+    for at in (-1.0, 0.5):
+        sol = solve_ivp(f, torch.ones(2, 1), [0.0, 0.3, 1.0], method=name, dt0=0.04)
+        assert sol.status.tolist()[0] == Status.SUCCESS
+        assert sol.status.tolist()[1] in (Status.NON_FINITE, Status.NON_FINITE_START)
+        (gradient,) = torch.autograd.grad(sol.ys[0, -1].sum(), weight)
+        assert gradient.item() == pytest.approx(-math.exp(-1), rel=1e-2)
+
+
 @pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")
 def test_tangents_travel_through_a_solve_as_gradients_do():
     times = torch.linspace(0, 1, 3)
