@@ -231,19 +231,19 @@ def test_gradients_of_a_row_are_its_own_however_others_fail(name, adjoint):
 
 
 @pytest.mark.parametrize("name", ["heun_euler", "tsit5", "vern7", "midpoint"])
-def test_a_field_that_is_nan_for_one_row_does_not_poison_what_rows_share(name):
+@pytest.mark.parametrize("since", [-1.0, 0.5])
+def test_a_field_that_is_nan_for_one_row_does_not_poison_what_rows_share(name, since):
     weight = leaf(1.0)
 
     def f(t, y):
         slope = -weight * y
-        return torch.where(torch.tensor([[False], [True]]) & (t > at)[:, None], NAN, slope)
+        return torch.where(torch.tensor([[False], [True]]) & (t > since)[:, None], NAN, slope)
 
-    for at in (-1.0, 0.5):
-        sol = solve_ivp(f, torch.ones(2, 1), [0.0, 0.3, 1.0], method=name, dt0=0.04)
-        assert sol.status.tolist()[0] == Status.SUCCESS
-        assert sol.status.tolist()[1] in (Status.NON_FINITE, Status.NON_FINITE_START)
-        (gradient,) = torch.autograd.grad(sol.ys[0, -1].sum(), weight)
-        assert gradient.item() == pytest.approx(-math.exp(-1), rel=1e-2)
+    sol = solve_ivp(f, torch.ones(2, 1), [0.0, 0.3, 1.0], method=name, dt0=0.04)
+    assert sol.status.tolist()[0] == Status.SUCCESS
+    assert sol.status.tolist()[1] in (Status.NON_FINITE, Status.NON_FINITE_START)
+    (gradient,) = torch.autograd.grad(sol.ys[0, -1].sum(), weight)
+    assert gradient.item() == pytest.approx(-math.exp(-1), rel=1e-2)
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")
