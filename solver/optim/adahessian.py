@@ -131,13 +131,12 @@ class AdaHessian(BatchedOptimizer):
         diagonals = self._diagonals(batches) if due else [[] for _ in batches]
         for batch, diagonal in zip(batches, diagonals, strict=True):
             b2, bucket = batch.group["betas"][1], batch.bucket
-            decay = self.number(bucket, b2)
+            decay = bucket.number(b2)
             for span in bucket.spans:
                 if due:
                     bucket.tick(span, "hessian_step")
                     for run in span.runs:
-                        run.gather(diagonal, into_work=True)
-                        d = run.work
+                        d = run.read(diagonal)
                         run.state["exp_hessian_diag_sq"].mul_(decay).addcmul_(d, d, value=1 - b2)
                 elif not span.counts["hessian_step"]:
                     continue  # no curvature yet
@@ -153,16 +152,14 @@ class AdaHessian(BatchedOptimizer):
         group, bucket, grads = batch[:3]
         lr = plain(group["lr"], capturable=False)
         b1, b2 = group["betas"]
-        run.gather(grads)
-        g, w = run.grad, run.work
-        if group["maximize"]:
-            g.neg_()
+        g = run.gather(grads).neg_() if group["maximize"] else run.read(grads)
+        w = run.work
         run.state["exp_avg"].lerp_(g, 1 - b1)
         torch.div(run.state["exp_hessian_diag_sq"], 1 - b2 ** span.counts["hessian_step"], out=w)
         w.pow_(group["hessian_power"] / 2).add_(group["eps"])
-        torch.div(run.state["exp_avg"], w, out=g)
+        torch.div(run.state["exp_avg"], w, out=w)
         self.decay(bucket, run.params, lr * group["weight_decay"])
-        self.add(run.params, g, run.grad_views, -lr / (1 - b1 ** span.counts["step"]))
+        self.add(run.params, w, run.work_views, -lr / (1 - b1 ** span.counts["step"]))
 
     def _diagonals(self, batches: list[Batch]) -> list[list[Any]]:
         """Return |diagonal of the Hessian| as real tensors, one for each member that moves.
@@ -197,7 +194,8 @@ class AdaHessian(BatchedOptimizer):
         found: list[list[Any]] = [[None] * len(batch.grads) for batch in batches]
         for (b, i), param, mean in zip(places, params, means, strict=True):
             average = batches[b].group["spatial_average"]
-            found[b][i] = averaged(mean.abs(), average, is_complex=param.is_complex())
+            diagonal = averaged(mean.abs(), average, is_complex=param.is_complex())
+            found[b][i] = diagonal.contiguous()
         return found
 
     def _signs(self, param: Tensor, generators: dict[torch.device, torch.Generator]) -> Tensor:

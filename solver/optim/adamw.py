@@ -99,18 +99,16 @@ class AdamW(BatchedOptimizer):
             torch.autograd.graph.increment_version(run.params)  # which the kernel does not
             return
         m, v = "exp_avg", "exp_avg_sq"
-        run.gather(grads)
-        g, w = run.grad, run.work
-        if group["maximize"]:
-            g.neg_()
+        g = run.gather(grads).neg_() if group["maximize"] else run.read(grads)
+        w = run.work
         t = bucket.count(span, "step")
         root_v = root(1 - b2**t)
         run.state[m].lerp_(g, 1 - b1)
-        run.state[v].mul_(self.number(bucket, b2)).addcmul_(g, g, value=1 - b2)
+        run.state[v].mul_(bucket.number(b2)).addcmul_(g, g, value=1 - b2)
         torch.sqrt(run.state[v], out=w).add_(group["eps"] * root_v)
-        torch.div(run.state[m], w, out=g)
+        torch.div(run.state[m], w, out=w)
         self.decay(bucket, run.params, lr * group["weight_decay"])
-        self.add(run.params, g, run.grad_views, -lr * root_v / (1 - b1**t))
+        self.add(run.params, w, run.work_views, -lr * root_v / (1 - b1**t))
 
     def statistics(self) -> dict[str, Tensor]:
         """Return quantiles of the effective step size `lr / (sqrt(v / (1 - b2^t)) + eps)`, and the

@@ -158,8 +158,7 @@ class AliG(BatchedOptimizer):
         elif not mu:
             lists.add_(run.params, run.own(grads), alpha=-eta)
             return
-        run.gather(grads)
-        g = run.grad
+        g = run.gather(grads)
         if not mu:
             self.add(run.params, g, run.grad_views, -eta)
         elif group["adjusted_momentum"]:
@@ -196,8 +195,8 @@ def _squared_norms(batch: Batch) -> list[Tensor]:
     for span in batch.bucket.spans:
         for run in span.sums:
             run.grad.zero_()  # the padding too
-            run.gather(batch.grads)
-            norms.append(torch.dot(run.grad, run.grad))
+            g = run.read(batch.grads)
+            norms.append(torch.dot(g, g))
     return norms
 
 

@@ -67,7 +67,6 @@ class BatchedOptimizer(Optimizer, ABC):
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         self._plans: dict[int, Plan] = {}
         self._seen: list[Any] = []
-        self._numbers: dict[tuple[float, torch.dtype], Tensor] = {}
         super().__init__(params, defaults)
 
     # What an optimizer says about itself.
@@ -261,24 +260,8 @@ class BatchedOptimizer(Optimizer, ABC):
         if isinstance(amount, Tensor):
             lists.mul_(params, 1 - amount)
         elif amount:
-            self.scale(bucket, params, 1 - amount)
-
-    def scale(self, bucket: Bucket, tensors: list[Tensor], factor: float) -> None:
-        """Multiply `tensors` by a number."""
-        if bucket.device.type != "cpu" or bucket.narrow:
-            lists.mul_(tensors, factor)
-        else:
-            lists.mul_(tensors, self.number(bucket, factor))
-
-    def number(self, bucket: Bucket, value: float) -> Tensor:
-        """Return `value` as a 0-d tensor of the host: three times faster to multiply with."""
-        key = (value, bucket.math_dtype)
-        found = self._numbers.get(key)
-        if found is None:
-            if len(self._numbers) > 100:  # a schedule changes them in every step
-                self._numbers.clear()
-            found = self._numbers[key] = torch.tensor(value, dtype=bucket.math_dtype)
-        return found
+            plain = bucket.narrow or bucket.device.type != "cpu"
+            lists.mul_(params, 1 - amount if plain else bucket.number(1 - amount))
 
     def add(
         self, params: list[Tensor], flat: Tensor, views: list[Tensor], scale: float | Tensor
@@ -287,6 +270,8 @@ class BatchedOptimizer(Optimizer, ABC):
         if isinstance(scale, Tensor):
             flat.mul_(scale)
             lists.add_(params, views)
+        elif len(params) == 1:
+            params[0].add_(views[0], alpha=scale)
         else:
             lists.add_(params, views, alpha=scale)
 
@@ -351,7 +336,7 @@ class BatchedOptimizer(Optimizer, ABC):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._plans, self._seen, self._numbers = {}, [], {}
+        self._plans, self._seen = {}, []
         for group in self.param_groups:
             for name, value in self.defaults.items():
                 group.setdefault(name, value)

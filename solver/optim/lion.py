@@ -75,12 +75,10 @@ class Lion(BatchedOptimizer):
         group, bucket, grads = batch[:3]
         lr = plain(group["lr"], capturable=group["capturable"])
         b1, b2 = group["betas"]
-        run.gather(grads)
-        g, u, m = run.grad, run.work, run.state["exp_avg"]
-        if group["maximize"]:
-            g.neg_()
-        torch.mul(m, self.number(bucket, b1), out=u).add_(g, alpha=1 - b1).sign_()
-        m.mul_(self.number(bucket, b2)).add_(g, alpha=1 - b2)
+        g = run.gather(grads).neg_() if group["maximize"] else run.read(grads)
+        u, m = run.work, run.state["exp_avg"]
+        torch.mul(m, bucket.number(b1), out=u).add_(g, alpha=1 - b1).sign_()
+        m.mul_(bucket.number(b2)).add_(g, alpha=1 - b2)
         self.decay(bucket, run.params, lr * group["weight_decay"])
         self.add(run.params, u, run.work_views, -lr)
 

@@ -70,6 +70,9 @@ class MADGRAD(BatchedOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
+    _k: int | Tensor = 0  # as the last step found it
+    _one = torch.ones((), dtype=torch.long)
+
     def state_keys(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the two sums and, with momentum, the start."""
         sums = "grad_sum_sq", "s"
@@ -93,29 +96,35 @@ class MADGRAD(BatchedOptimizer):
         """Remember where a parameter starts; with sums from before, find it again."""
         if key == "x0":
             view.copy_(param)
-            view += state["s"] / _denominator(state["grad_sum_sq"], group["eps"])
+            view += state["s"] / _denominator(state["grad_sum_sq"], group["eps"] or None)
 
     def move(self, batches: list[Batch]) -> None:
         """Update all dense gradients, then the rows of sparse ones, then count the step."""
-        k = self._count()
+        k, captured = self._counter()
+        self._k = k[0].clone() if captured else int(k)
         super().move(batches)
         for batch in batches:
             for member, grad in batch.sparse:
                 self._update_rows(batch, member, grad)
-        k.add_(1)
+        k.add_(self._one)
 
     def update(self, batch: Batch, span: Span, run: Run) -> None:
         """Move one run."""
         group, bucket, grads = batch[:3]
-        decay, eps = group["weight_decay"], group["eps"]
+        decay, momentum, decouple = (
+            group["weight_decay"], group["momentum"], group["decouple_decay"],
+        )  # fmt: skip
         gamma, lam = self._weights(group, bucket.device)
-        run.gather(grads)
-        g, w, nu, s = run.grad, run.work, run.state["grad_sum_sq"], run.state["s"]
+        eps = bucket.number(group["eps"]) if group["eps"] else None
+        coupled = decay and not decouple
+        written_to = group["maximize"] or coupled or not momentum
+        g = run.gather(grads) if written_to else run.read(grads)
+        w, nu, s = run.work, run.state["grad_sum_sq"], run.state["s"]
         if group["maximize"]:
             g.neg_()
-        if decay and not group["decouple_decay"]:
+        if coupled:
             lists.add_(run.grad_views, run.params, alpha=decay)
-        if not group["momentum"]:  # x0 - x, before s and nu change
+        if not momentum:  # x0 - x, before s and nu change
             torch.div(s, _denominator(nu, eps, out=w), out=w)
         if isinstance(lam, Tensor):
             weighted = g * lam
@@ -124,21 +133,24 @@ class MADGRAD(BatchedOptimizer):
         else:
             nu.addcmul_(g, g, value=lam)
             s.add_(g, alpha=lam)
-        if group["momentum"]:
-            torch.div(s, _denominator(nu, eps, out=w), out=g)
-            torch.sub(run.state["x0"], g, out=g)  # z
-            lists.sub_(run.grad_views, run.params)  # z - x
+        if not momentum:
+            w.addcdiv_(s, _denominator(nu, eps, out=g), value=-1)
         else:
-            torch.div(s, _denominator(nu, eps, out=g), out=g)
-            torch.sub(w, g, out=g)
-        if group["decouple_decay"]:
+            _denominator(nu, eps, out=w)
+            torch.addcdiv(run.state["x0"], s, w, value=-1, out=w)  # z
+            if not decouple and not bucket.narrow:
+                lists.lerp_(run.params, run.work_views, 1 - momentum)
+                return
+            lists.sub_(run.work_views, run.params)  # z - x
+        if decouple:
             self.decay(bucket, run.params, gamma * decay)
-        self.add(run.params, g, run.grad_views, 1 - group["momentum"])
+        self.add(run.params, w, run.work_views, 1 - momentum)
 
     def _update_rows(self, batch: Batch, member: int, grad: Tensor) -> None:
         """Take the step for the entries that a sparse gradient names."""
         group, bucket = batch.group, batch.bucket
         _, lam = self._weights(group, bucket.device)
+        eps = group["eps"] or None
         grad = grad.coalesce()
         rows = tuple(grad.indices())
         x = bucket.params[member]
@@ -146,10 +158,10 @@ class MADGRAD(BatchedOptimizer):
         g = grad.values().to(bucket.math_dtype)
         g = -g if group["maximize"] else g
         nu, s = all_nu[rows], all_s[rows]
-        x0 = x[rows] + s / _denominator(nu, group["eps"])
+        x0 = x[rows] + s / _denominator(nu, eps)
         nu, s = nu + lam * g * g, s + lam * g
         all_nu[rows], all_s[rows] = nu, s
-        x[rows] = (x0 - s / _denominator(nu, group["eps"])).to(x.dtype)
+        x[rows] = (x0 - s / _denominator(nu, eps)).to(x.dtype)
 
     def _check_sparse(
         self, group: dict[str, Any], index: int, sparse: list[int], grads: list[Any]
@@ -162,30 +174,32 @@ class MADGRAD(BatchedOptimizer):
                     f"{name}=0 for it, this group has {name}={group[name]}"
                 )
 
-    def _count(self) -> Tensor:
-        """Return the number of steps taken, `(1,)`; on the host unless steps are captured."""
+    def _counter(self) -> tuple[Tensor, bool]:
+        """Return the count of steps, `(1,)`, and whether it must stay on the device."""
         k = self.shared.get("k")
+        captured = True in [group["capturable"] for group in self.param_groups]
+        if not captured and k is not None and k.is_cpu:
+            return k, False
         device = torch.device("cpu")
-        if any(group["capturable"] for group in self.param_groups):
+        if captured:
             device = next(p.device for group in self.param_groups for p in group["params"])
         if k is None:
             k = self.shared["k"] = torch.zeros(1, dtype=torch.long, device=device)
         elif k.device != device:
             k = self.shared["k"] = k.to(device)
-        return k
+        return k, captured
 
     def _weights(
-        self, group: Mapping[str, Any], device: torch.device, *, back: int = 0
+        self, group: Mapping[str, Any], device: torch.device
     ) -> tuple[float | Tensor, float | Tensor]:
-        """Return gamma and lambda of the step being taken, or of the one `back` steps ago."""
+        """Return gamma and lambda of the present, or last, step."""
         lr = plain(group["lr"], capturable=group["capturable"])
         if isinstance(lr, Tensor):
             gamma = torch.where(lr == 0, lr, lr + group["eps"])
         else:
             gamma = lr + group["eps"] if lr else 0.0
-        k = self._count()
-        count = k[0].to(device) if group["capturable"] else int(k)
-        return gamma, gamma * root(count + 1 - back)
+        k = self._k.to(device) if isinstance(self._k, Tensor) else self._k
+        return gamma, gamma * root(k + 1)
 
     def statistics(self) -> dict[str, Tensor]:
         """Return quantiles of the effective step `lam / (nu^(1/3) + eps)`, and how far the
@@ -196,14 +210,15 @@ class MADGRAD(BatchedOptimizer):
         steps, squares = [], []
         for group, bucket, span in self.moved():
             part = slice(span.first, span.last)
-            _, lam = self._weights(group, bucket.device, back=1)
+            _, lam = self._weights(group, bucket.device)
+            eps = group["eps"] or None
             nu, s = (bucket.entries[key][part] for key in ("grad_sum_sq", "s"))
-            steps.append(lam / _denominator(sample(nu), group["eps"]))
+            steps.append(lam / _denominator(sample(nu), eps))
             if group["momentum"]:
                 pairs = zip(bucket.params[part], bucket.entries["x0"][part], strict=True)
                 squares += [(x.detach() - x0).square().sum() for x, x0 in pairs]
             else:
-                roots = [_denominator(n, group["eps"]) for n in nu]
+                roots = [_denominator(n, eps) for n in nu]
                 squares += [(a / b).square().sum() for a, b in zip(s, roots, strict=True)]
         found = quantiles("effective_step", steps)
         if squares:
@@ -212,7 +227,7 @@ class MADGRAD(BatchedOptimizer):
         return found
 
 
-def _denominator(nu: Tensor, eps: float, out: Tensor | None = None) -> Tensor:
+def _denominator(nu: Tensor, eps: float | Tensor | None, out: Tensor | None = None) -> Tensor:
     """Return `nu^(1/3) + eps`, infinite where that is 0: no gradient yet, so no step."""
     result = torch.pow(nu, CUBE_ROOT, out=out)
-    return result.add_(eps) if eps else result.masked_fill_(result == 0, torch.inf)
+    return result.masked_fill_(result == 0, torch.inf) if eps is None else result.add_(eps)

@@ -208,7 +208,8 @@ def main(
     junk = torch.zeros(16_000_000 if cold else 0)  # 64 MB, more than the caches
     before = (lambda: clock.leave_out(lambda: junk.add_(1))) if cold else (lambda: None)
     for count in counts:
-        repeat = 4 if cold else max(4, 2000 // count)
+        elements = sum(p.numel() for p in tensors(count, dtype, size))
+        repeat = 4 if cold else max(4, min(2000 // count, 2_000_000 // elements))
         for name, contest in contests().items():
             if only and name != only:
                 continue

@@ -153,4 +153,4 @@ def ref() -> References:
 @pytest.fixture(autouse=True)
 def _small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small tensors already be cut into several runs and pieces."""
-    monkeypatch.setattr(buckets, "RUN_CPU", 1024)
+    monkeypatch.setattr(buckets, "RUN_CPU", 8192)
