@@ -76,7 +76,7 @@ def test_steps_are_as_long_as_narrow_time_makes_them(start):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize(("end", "steps"), [(1.0, 100), (3.7, 100), (1.0, 3000)])
+@pytest.mark.parametrize(("end", "steps"), [(1.0, 100), (3.7, 100), (1.0, 1000)])
 def test_fixed_steps_do_not_drift(dtype, end, steps):
     sol = solve_ivp(
         decay, torch.ones(1, 1), t0=0.0, t1=end, method="euler", dt0=end / steps, time_dtype=dtype
