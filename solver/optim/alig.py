@@ -102,7 +102,8 @@ class AliG(BatchedOptimizer):
             InvalidArgument: there is no loss, or it is NaN (looked at on the CPU only: an
                 accelerator's NaN loss moves nothing).
         """
-        loss = self.evaluate(closure) if loss is None else loss
+        if loss is None and closure is not None:
+            loss = self.evaluate(closure)
         if loss is None:
             raise InvalidArgument(
                 "AliG.step() needs the loss: pass a closure that returns it, or loss="

@@ -106,21 +106,23 @@ class BatchedOptimizer(Optimizer, ABC):
 
     # The step.
 
-    @torch.no_grad()
     def step(self, closure: Closure | None = None) -> Any:
         """Take one step and return what `closure` (called with gradients enabled) returns.
 
         Raises:
             InvalidArgument: a gradient is sparse and this optimizer, or its options, cannot.
         """
-        loss = self.evaluate(closure)
-        self.move(self.collect())
+        before = torch.is_grad_enabled()
+        torch.set_grad_enabled(False)  # cheaper than `no_grad` around it
+        try:
+            loss = None if closure is None else self.evaluate(closure)
+            self.move(self.collect())
+        finally:
+            torch.set_grad_enabled(before)
         return loss
 
-    def evaluate(self, closure: Closure | None) -> Any:
-        """Call `closure`, if there is one, with gradients enabled."""
-        if closure is None:
-            return None
+    def evaluate(self, closure: Closure) -> Any:
+        """Call `closure` with gradients enabled."""
         with torch.enable_grad():
             return closure()
 
@@ -176,9 +178,8 @@ class BatchedOptimizer(Optimizer, ABC):
         self, index: int, group: dict[str, Any], dense: list[bool], sparse: list[int]
     ) -> Plan:
         """Return the plan of a group, made new or cut anew where something has changed."""
-        options = (self.state_keys(group), group["foreach"], group["capturable"])
-        params = group["params"]
-        plan = self._plans.get(index)
+        options = self.state_keys(group), group["foreach"], group["capturable"]
+        params, plan = group["params"], self._plans.get(index)
         if (
             plan is None
             or plan.options != options
@@ -189,7 +190,7 @@ class BatchedOptimizer(Optimizer, ABC):
             plan = None
         elif plan.dense == dense:
             for bucket in plan.buckets:
-                if bucket.counted_elsewhere():
+                if self.counters and bucket.counted_elsewhere():
                     bucket.cut([dense[i] for i in bucket.positions], reread=True)
         elif all(known or not now for known, now in zip(plan.known, dense, strict=True)):
             plan.dense = dense
@@ -274,6 +275,13 @@ class BatchedOptimizer(Optimizer, ABC):
             params[0].add_(views[0], alpha=scale)
         else:
             lists.add_(params, views, alpha=scale)
+
+    def blend(self, params: list[Tensor], views: list[Tensor], weight: float) -> None:
+        """Move `params` by the part `weight` of the way to `views`."""
+        if len(params) == 1:
+            params[0].lerp_(views[0], weight)
+        else:
+            lists.lerp_(params, views, weight)
 
     def moved(self) -> list[tuple[dict[str, Any], Bucket, Span]]:
         """Return what took part in the last step."""

@@ -78,7 +78,7 @@ class Lion(BatchedOptimizer):
         g = run.gather(grads).neg_() if group["maximize"] else run.read(grads)
         u, m = run.work, run.state["exp_avg"]
         torch.mul(m, bucket.number(b1), out=u).add_(g, alpha=1 - b1).sign_()
-        m.mul_(bucket.number(b2)).add_(g, alpha=1 - b2)
+        m.lerp_(g, 1 - b2)
         self.decay(bucket, run.params, lr * group["weight_decay"])
         self.add(run.params, u, run.work_views, -lr)
 

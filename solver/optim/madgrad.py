@@ -1,5 +1,6 @@
 """MADGRAD: dual averaging with a cube root and momentum."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
@@ -10,7 +11,7 @@ from solver.errors import InvalidArgument
 from solver.optim import lists
 from solver.optim.base import Batch, BatchedOptimizer, Params
 from solver.optim.buckets import Run, Span
-from solver.optim.options import Check, plain, root
+from solver.optim.options import Check, plain
 from solver.optim.summaries import quantiles, sample
 
 CUBE_ROOT = 1 / 3
@@ -139,7 +140,7 @@ class MADGRAD(BatchedOptimizer):
             _denominator(nu, eps, out=w)
             torch.addcdiv(run.state["x0"], s, w, value=-1, out=w)  # z
             if not decouple and not bucket.narrow:
-                lists.lerp_(run.params, run.work_views, 1 - momentum)
+                self.blend(run.params, run.work_views, 1 - momentum)
                 return
             lists.sub_(run.work_views, run.params)  # z - x
         if decouple:
@@ -193,13 +194,14 @@ class MADGRAD(BatchedOptimizer):
         self, group: Mapping[str, Any], device: torch.device
     ) -> tuple[float | Tensor, float | Tensor]:
         """Return gamma and lambda of the present, or last, step."""
-        lr = plain(group["lr"], capturable=group["capturable"])
+        lr, k = plain(group["lr"], capturable=group["capturable"]), self._k
         if isinstance(lr, Tensor):
             gamma = torch.where(lr == 0, lr, lr + group["eps"])
         else:
             gamma = lr + group["eps"] if lr else 0.0
-        k = self._k.to(device) if isinstance(self._k, Tensor) else self._k
-        return gamma, gamma * root(k + 1)
+        if isinstance(k, Tensor):
+            return gamma, gamma * (k.to(device) + 1).sqrt()
+        return gamma, gamma * math.sqrt(k + 1)
 
     def statistics(self) -> dict[str, Tensor]:
         """Return quantiles of the effective step `lam / (nu^(1/3) + eps)`, and how far the
