@@ -9,7 +9,7 @@ from torch.utils._pytree import tree_map
 
 from solver.errors import InvalidArgument
 from solver.problem import StateLayout
-from solver.times import Times, read_grid
+from solver.times import Times, put_inside, read_grid, read_tensor
 
 
 def horner(y: Tensor, coefficients: Tensor, theta: Tensor) -> Tensor:
@@ -102,11 +102,12 @@ class DenseOutput:
             InvalidArgument: a time lies outside the span of its row.
         """
         times, layout = self.times, self.layout
-        single = not isinstance(t, list | tuple) and (not isinstance(t, Tensor) or t.ndim == 0)
-        asked = torch.as_tensor(t, dtype=times.t0.dtype, device=times.t0.device)
+        asked, slack = read_tensor("t", t, times.t0.dtype, times.t0.device)
+        single = asked.ndim == 0
         grid = read_grid("t", asked.reshape(-1) if single else asked, layout.batch)
         tau = grid if times.direction is None else grid * times.direction[:, None]
-        outside = (tau < times.start[:, None]) | (tau > times.end[:, None])
+        tau, outside = put_inside(tau, times.start[:, None], times.end[:, None], slack)
+        outside = outside | tau.isinf()
         if bool(outside.any()):
             row, column = (int(i) for i in outside.nonzero()[0])
             raise InvalidArgument(

@@ -44,7 +44,7 @@ def read_times(
     """
     ts, slack = None, torch.finfo(dtype).eps
     if t_eval is not None:
-        ts, slack = _tensor("t_eval", t_eval, dtype, device)
+        ts, slack = read_tensor("t_eval", t_eval, dtype, device)
         ts = read_grid("t_eval", ts, batch)
         if mask is not None:
             ts = torch.where(_read_mask(mask, ts), ts, torch.nan)
@@ -106,7 +106,7 @@ def _turned(t: Tensor, direction: Tensor | None) -> Tensor:
     return t * (direction if t.ndim == 1 else direction[:, None])
 
 
-def _tensor(
+def read_tensor(
     name: str, value: Any, dtype: torch.dtype, device: torch.device
 ) -> tuple[Tensor, float]:
     """Return the value as an own tensor of the time dtype, and the rounding unit it came with."""
@@ -180,7 +180,7 @@ def _ends(
             else (ts.shape[1] - 1 - there.flip(1).int().argmax(dim=1))
         )
         return ts.gather(1, place[:, None])[:, 0]
-    times, _ = _tensor(name, value, dtype, device)
+    times, _ = read_tensor(name, value, dtype, device)
     if times.numel() == 1:
         times = times.reshape(1).expand(batch)
     elif times.numel() == batch and times.ndim <= 2 and times.shape[0] == batch:
@@ -223,8 +223,7 @@ def _order_outputs(
             "must be sorted in the direction of t0 -> t1"
         )
     start, end = _turned(t0, direction)[:, None], _turned(t1, direction)[:, None]
-    room = SLACK_ULPS * slack * torch.maximum(start.detach().abs(), end.detach().abs())
-    outside = ((bare < start - room) | (bare > end + room)) & bare.isfinite()
+    tau, outside = put_inside(tau, start, end, slack)
     if bool(outside.any()):
         row, place = (int(i) for i in outside.nonzero()[0])
         where = place if columns is None else int(columns[row, place])
@@ -232,8 +231,22 @@ def _order_outputs(
             f"t_eval[{where}] of row {row} is {ts[row, where].item()!r}: must lie between "
             f"t0 = {t0[row].item()!r} and t1 = {t1[row].item()!r}"
         )
-    tau = torch.where((bare > end) & bare.isfinite(), end, torch.where(bare < start, start, tau))
     return tau, columns
+
+
+def put_inside(tau: Tensor, start: Tensor, end: Tensor, slack: float) -> tuple[Tensor, Tensor]:
+    """Put times that miss an end of the span by rounding on it; say which lie farther outside.
+
+    Args:
+        tau: times in the direction of integration, `(B, T)`; those not finite are left alone.
+        start, end: of the span, `(B, 1)`.
+        slack: rounding unit of the times as they were given.
+    """
+    bare, finite = tau.detach(), tau.detach().isfinite()
+    room = SLACK_ULPS * slack * torch.maximum(start.detach().abs(), end.detach().abs())
+    outside = ((bare < start.detach() - room) | (bare > end.detach() + room)) & finite
+    tau = torch.where((bare > end.detach()) & finite, end, tau)
+    return torch.where((bare < start.detach()) & finite, start, tau), outside
 
 
 def _stops(
@@ -248,7 +261,7 @@ def _stops(
     """Return the jumps strictly inside each row's span, ascending, +inf behind the last."""
     if jump_t is None:
         return None
-    jumps, _ = _tensor("jump_t", jump_t, dtype, device)
+    jumps, _ = read_tensor("jump_t", jump_t, dtype, device)
     if jumps.ndim == 0:
         jumps = jumps[None]
     tau = _turned(read_grid("jump_t", jumps.detach(), batch), direction)

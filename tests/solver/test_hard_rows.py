@@ -43,6 +43,19 @@ def test_a_mask_may_be_a_list():
     assert sol.ys[0, :, 0].isnan().tolist() == [False, True, False]
 
 
+def test_dense_output_takes_times_as_they_come_and_ends_missed_by_rounding():
+    start, end = 1.2598461895590025, 0.15833542268439343
+    sol = solve_ivp(decay, torch.ones(2, 1), t0=start, t1=end, dense=True)
+    last = sol(end)
+    assert torch.equal(sol(0.15833542268439338), last)
+    assert torch.equal(sol(np.float64(end)), last)
+    assert torch.equal(sol(np.array([start, end]))[:, 1], last)
+    assert torch.equal(sol([torch.tensor(start), torch.tensor(end)])[:, 1], last)
+    for outside in (0.158, 1.26, math.inf, -math.inf):
+        with pytest.raises(InvalidArgument, match="t is .* for row 0: must lie between"):
+            sol(outside)
+
+
 def test_a_span_that_no_number_can_hold_is_refused_by_name():
     with pytest.raises(InvalidArgument, match=r"t0 = -1e\+308 and t1 = 1e\+308 of row 0"):
         solve_ivp(decay, torch.ones(1, 1), t0=-1e308, t1=1e308)
