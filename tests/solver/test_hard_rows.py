@@ -52,7 +52,7 @@ def test_dense_output_takes_times_as_they_come_and_ends_missed_by_rounding():
     assert torch.equal(sol(np.array([start, end]))[:, 1], last)
     assert torch.equal(sol([torch.tensor(start), torch.tensor(end)])[:, 1], last)
     for outside in (0.158, 1.26, math.inf, -math.inf):
-        with pytest.raises(InvalidArgument, match="t is .* for row 0: must lie between"):
+        with pytest.raises(InvalidArgument, match=r"t is .* for row 0: must lie between"):
             sol(outside)
 
 
