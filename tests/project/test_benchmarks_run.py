@@ -13,6 +13,7 @@ SMALLEST = {
     "peers.py": ("--batch", "2", "--dtype", "float64", "--rounds", "1"),
     "floor.py": ("--batch", "2", "--rounds", "1"),
     "hooks.py": ("--batch", "2", "--rounds", "1"),
+    "adjoints.py": ("--small", "--steps", "20", "--rounds", "1"),
 }
 
 
