@@ -142,7 +142,8 @@ class Loop:
         """Take up the first slope, end rows whose start is not finite, choose first steps."""
         problem, rows, t = self.problem, self.rows, self.t
         slope = problem.slope0
-        rows.extra_evals = rows.running.long() * (slope is not None)
+        if slope is not None:  # which rows without any finite number did not need
+            rows.extra_evals += rows.running & self.y.detach().isfinite().any(dim=1)
         slope = self.y if slope is None else slope
         self.stepper.begin(slope)
         lost = ~(slope.detach().isfinite() & self.y.detach().isfinite())
@@ -154,7 +155,8 @@ class Loop:
         if self.graph and going and not bool(rows.running.all()):
             y = torch.where(bad[:, None], self.y.detach(), self.y)
             self._put_aside(~rows.running, y)
-            self.stepper.begin(problem.field(t, self.y))
+            slope = problem.field(t, self.y)
+            self.stepper.begin(slope.masked_fill(~rows.running[:, None], 0.0))
         with torch.no_grad():
             self._choose_first_steps(going)
         self.end = torch.where(rows.running, self.end, t)
@@ -198,9 +200,7 @@ class Loop:
         made = None
         if settled or bool(moved.any()):
             if self.graph and not settled:
-                dt_safe, seen_safe = torch.where(moved, dt, 0.0), torch.where(moved, seen, t)
-                trial = self._without_refused(trial, own, dt_safe, seen_safe)
-                made = self._read_polynomial(trial, moved, dt_safe, t_next, seen_safe)
+                trial, made = self._without_refused(trial, own, moved, dt, t_next, seen)
             else:
                 made = self._read_polynomial(trial, moved, dt, t_next, seen)
             if self.listener is not None:
@@ -209,14 +209,16 @@ class Loop:
             self.t = torch.where(moved, t_next, t)
             self.y = torch.where(moved[:, None], trial.y1, y)
             stepper.advance(moved)
-        y_after = self.y
+        y_after, gone = self.y, None
         with self.quiet():
             self._resize(verdict, dt, tried, moved & reach if stops.jumps else None)
             rows.tally(running, moved)
             rows.running = running & (self.t < self.end)
             hopeless = self.near or (self.strict and not settled)
             if hopeless or self.attempts >= self.fewest or self.attempts % CHECK_EVERY == 0:
-                self._end_failures(tried, running, moved, own, weighted)
+                gone = self._end_failures(tried, running, moved, own, weighted)
+        if gone is not None:
+            self._let_go(gone)
         if made is not None:
             rows.extra_evals += stepper.interpolant_evals * made
             if stepper.interpolant_gives_end_slope:  # which the next attempt need not evaluate
@@ -227,14 +229,25 @@ class Loop:
         if stops.jumps:
             self._cross_jumps(moved & reach & rows.running, made)
 
-    def _without_refused(self, trial: Trial, own: Tensor, dt: Tensor, seen: Tensor) -> Trial:
-        """Return the trial without what refused rows did, if that must not reach autograd.
+    def _without_refused(
+        self, trial: Trial, own: Tensor, moved: Tensor, dt: Tensor, t_next: Tensor, seen: Tensor
+    ) -> tuple[Trial, Tensor | None]:
+        """Return the trial, and who needed its polynomial, without what refused rows did.
 
-        There 0 * NaN is NaN, so they stand still: `dt (B,)` is 0 for them, `seen (B,)` their `t`.
+        That must not reach autograd where it is not finite, as 0 * NaN is NaN: the attempt is made
+        again while they stand still.
         """
+        stepper, slope = self.stepper, self.stepper.start_slope
+        dt, seen = torch.where(moved, dt, 0.0), torch.where(moved, seen, self.t)
         if bool(own.isfinite().all()):
-            return trial
-        return self.stepper.attempt(self.t, dt, seen, self.y)
+            return trial, self._read_polynomial(trial, moved, dt, t_next, seen)
+        stepper.rest(~moved)
+        stepper.replace_start(slope.masked_fill(~moved[:, None], 0.0))
+        trial = stepper.attempt(self.t, dt, seen, self.y)
+        made = self._read_polynomial(trial, moved, dt, t_next, seen)
+        stepper.rest(self.aside)
+        stepper.replace_start(slope)
+        return trial, made
 
     def _cross_jumps(self, crossed: Tensor, made: Tensor | None) -> None:
         """Let the rows `crossed (B,)` start behind the jump they stand at."""
@@ -297,8 +310,8 @@ class Loop:
 
     def _end_failures(
         self, tried: Tensor, running: Tensor, moved: Tensor, own: Tensor, weighted: Tensor
-    ) -> None:
-        """End the rows that cannot go on, each with its own cause."""
+    ) -> Tensor | None:
+        """End the rows that cannot go on, each with its own cause; return which, `(B,)` bool."""
         problem, rows = self.problem, self.rows
         refused = running & ~moved
         room = self.dt / rows.floor(self.t.detach())
@@ -318,22 +331,26 @@ class Loop:
         code = torch.where(out_of_steps & ~gone, int(Status.REACHED_MAX_STEPS), code)
         gone = gone | out_of_steps
         if not bool(gone.any()):
-            return
+            return None
         share = weighted.abs().nan_to_num(nan=torch.inf)
         component = share.argmax(dim=1) if share.shape[1] else torch.zeros_like(rows.component)
         rows.fail(gone, code, component, tried.detach(), moved)
-        self.end = torch.where(gone, self.t, self.end)
-        self.stops.leave(gone, self.t)
         if problem.joint:
             self.dt = torch.maximum(self.dt, rows.floor(self.t.detach()))
+        return gone
+
+    def _let_go(self, gone: Tensor) -> None:
+        """Let the rows `gone (B,)` stand where they are; the others stay in autograd's graph."""
+        self.end = torch.where(gone, self.t, self.end)
+        self.stops.leave(gone, self.t)
         if self.graph:
             self._put_aside(gone, self.y.detach())
 
     def _put_aside(self, ended: Tensor, y: Tensor) -> None:
         """Keep the states `y` of rows that have ended; let these stand at a running row's.
 
-        There the vector field and its derivative are finite, so zero cotangents stay zero in
-        backward.
+        There, and with slopes of 0, the vector field and its derivative are finite, so zero
+        cotangents stay zero in backward.
         """
         self.aside = ended if self.aside is None else self.aside | ended
         self.y_aside = torch.where(ended[:, None], y, self.y_aside)
@@ -341,6 +358,9 @@ class Loop:
         if bool(running.any()):
             there = self.y.detach()[running.int().argmax()]
             self.y = torch.where(ended[:, None], there, self.y)
+            self.stepper.rest(self.aside)
+            slope = self.stepper.start_slope.masked_fill(ended[:, None], 0.0)
+            self.stepper.replace_start(slope)
 
     def _outcome(self) -> Outcome:
         rows, stepper, y = self.rows, self.stepper, self.y

@@ -37,14 +37,8 @@ class Stops:
     def pass_on(self, crossed: Tensor, t: Tensor) -> Tensor:
         """Aim the rows `crossed (B,)` at their next stop; return times just behind the jump."""
         assert self._stops is not None
-        last = self._stops.shape[1] - 1
-        # Jumps given twice are one.
-        while bool((crossed & (self._index <= last)).any()):
-            here = self._stops.gather(1, self._index.clamp(max=last)[:, None])[:, 0]
-            again = crossed & (self._index <= last) & (here <= t.detach())
-            if not bool(again.any()):
-                break
-            self._index = self._index + again
+        past = torch.searchsorted(self._stops, t.detach()[:, None], right=True)[:, 0]
+        self._index = torch.where(crossed, past, self._index)  # jumps given twice are one
         self._aim()
         behind = torch.nextafter(t.detach(), torch.full_like(t.detach(), torch.inf))
         return torch.where(crossed, behind, t)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 # Read when the libraries load; worker processes started by tests inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -24,8 +25,13 @@ def _float64_and_one_seed() -> Iterator[None]:
     torch.set_default_dtype(before)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep browser tests on one worker of xdist, so that one server and one browser do."""
-    for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.xdist_group("browser"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Send all browser tests to one worker, so that one browser and its servers do."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneBrowser(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "browser" if nodeid.startswith("tests/browser/") else nodeid
+
+    return OneBrowser(config, log)

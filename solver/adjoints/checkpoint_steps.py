@@ -1,5 +1,6 @@
 """Every step as a checkpoint of PyTorch: its graph is made again when backward comes to it."""
 
+import copy
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
@@ -105,6 +106,16 @@ class _CheckpointedStepper(Stepper):
     def start_slope(self) -> Tensor:
         """The slope the next attempt starts from."""
         return self._inner.start_slope
+
+    def replace_start(self, slope: Tensor) -> None:
+        """Let the next attempt start from `slope (B, D)`."""
+        self._inner.replace_start(slope)
+
+    def rest(self, rows: Tensor | None) -> None:
+        """Let slopes of `rows (B,)` count as 0 from now on, not in steps that are taken already."""
+        self._blank = copy.copy(self._blank)
+        self._blank.rest(rows)
+        self._inner.rest(rows)
 
     def attempt(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Trial:
         """Try one step inside a checkpoint."""

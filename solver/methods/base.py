@@ -39,6 +39,17 @@ class Stepper(ABC):
         """The slope the next attempt starts from, `(B, D)`; to be read, not kept."""
 
     @abstractmethod
+    def replace_start(self, slope: Tensor) -> None:
+        """Let the next attempt start from `slope (B, D)`; everything else stays as it is."""
+
+    @abstractmethod
+    def rest(self, rows: Tensor | None) -> None:
+        """Let slopes of `rows (B,)` count as 0 from now on, whatever they are; None: let all count.
+
+        A row that stands still with a slope that is not finite would not: 0 * inf is NaN.
+        """
+
+    @abstractmethod
     def attempt(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Trial:
         """Try one step of `dt (B,)` from `t` to `t_next` (both given, so that ends are met
         exactly)."""

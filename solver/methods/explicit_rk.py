@@ -228,6 +228,7 @@ class ExplicitStepper(ReplayingStepper):
             self._end_slope = self._count - 1
         self._fsal, self._polynomial_made, self._stale = tableau.fsal, False, False
         self._known = 1  # slopes evaluated so far
+        self._resting: Tensor | None = None  # (B, 1) bool
         self.evals_per_attempt = self._count - 1
         self.keeps_end_slope = tableau.fsal
         self.interpolant_evals = extra
@@ -243,11 +244,23 @@ class ExplicitStepper(ReplayingStepper):
         """The slope the next attempt starts from."""
         return self._stages.get(0)
 
+    def replace_start(self, slope: Tensor) -> None:
+        """Let the next attempt start from `slope (B, D)`."""
+        self._stages.put(0, slope)
+
+    def rest(self, rows: Tensor | None) -> None:
+        """Let slopes of `rows (B,)` count as 0 from now on; None lets all count."""
+        self._resting = None if rows is None else rows[:, None]
+
+    def _slope(self, t: Tensor, y: Tensor) -> Tensor:
+        slope = self._field(t, y)
+        return slope if self._resting is None else slope.masked_fill(self._resting, 0.0)
+
     def attempt(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Trial:
         """Try one step; the estimate of its error is not part of autograd's graph."""
         tab, stages = self._tab, self._stages
         if self._stale:
-            stages.put(0, self._field(t, y))
+            stages.put(0, self._slope(t, y))
             self._stale = False
         self._polynomial_made, self._known = False, self._count
         h = dt.to(self._real)[:, None]
@@ -265,7 +278,8 @@ class ExplicitStepper(ReplayingStepper):
         self, t: Tensor, dt: Tensor, h: Tensor, t_next: Tensor, y: Tensor, count: int
     ) -> Tensor:
         """Evaluate the slopes from the second up to `count`; return the state at the end."""
-        tab, stages, field = self._tab, self._stages, self._field
+        tab, stages = self._tab, self._stages
+        field = self._field if self._resting is None else self._slope
         times = torch.addcmul(t, self._c, dt).unbind(0)
         y1 = y
         for i in range(1, self._count):
@@ -313,7 +327,7 @@ class ExplicitStepper(ReplayingStepper):
             for e, row in enumerate(tab.extra_a):
                 at = self._count + e
                 state = torch.addcmul(y, h, stages.combine(row, at))
-                stages.put(at, self._field(t_next if self._extra_at_end[e] else times[e], state))
+                stages.put(at, self._slope(t_next if self._extra_at_end[e] else times[e], state))
             stages.check()
         self._polynomial_made, self._known = True, self._count + len(tab.extra_a)
         return stages.polynomial(self._interpolant) * h
@@ -328,7 +342,7 @@ class ExplicitStepper(ReplayingStepper):
 
     def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> None:
         """Evaluate the start slope of `rows (B,)` anew."""
-        slope = self._field(t, y)
+        slope = self._slope(t, y)
         if self._stale:
             self._stages.put(0, slope)
             self._stale = False

@@ -11,6 +11,7 @@ from solver import Integral, catalogue, solve_ivp
 
 METHODS = sorted(catalogue.methods())
 TIGHT = {"rtol": 1e-6, "atol": 1e-6}
+SLOW = ("heun_euler", "bosh3")  # need many steps: checked along random directions
 
 
 def settings_of(name):
@@ -33,12 +34,12 @@ def field(t, y, weight):
 def test_gradients_of_end_states_match_finite_differences(name):
     """W.r.t. y0, args, t0 and t1, two rows forward and one backward."""
     y0, weight = leaf([[0.2, 0.7], [0.4, 0.1], [0.9, 0.5]]), leaf([[0.3, 0.9], [0.5, 0.2]])
-    t0, t1 = leaf([0.0, 0.1, 0.3]), leaf([0.9, 0.5, 0.1])
+    t0, t1 = leaf([0.0, 0.1, 0.3]), leaf([0.4, 0.5, 0.1])
 
     def ends(y0, weight, t0, t1):
         return solve_ivp(field, y0, t0=t0, t1=t1, args=weight, **settings_of(name)).ys
 
-    assert gradcheck(ends, (y0, weight, t0, t1), atol=1e-5, rtol=1e-3)
+    assert gradcheck(ends, (y0, weight, t0, t1), atol=1e-5, rtol=1e-3, fast_mode=name in SLOW)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -50,7 +51,8 @@ def test_gradients_of_trajectories_match_finite_differences(name):
     def trajectory(y0, weight, t0, t1, t_eval):
         return solve_ivp(field, y0, t_eval, t0=t0, t1=t1, args=weight, **settings_of(name)).ys
 
-    assert gradcheck(trajectory, (y0, weight, t0, t1, t_eval), atol=1e-5, rtol=1e-3)
+    given = (y0, weight, t0, t1, t_eval)
+    assert gradcheck(trajectory, given, atol=1e-5, rtol=1e-3, fast_mode=name in SLOW)
 
 
 @pytest.mark.parametrize("name", ["tsit5", "rk4", "dopri8", "vern7"])

@@ -55,6 +55,16 @@ def test_a_row_steps_the_same_alone_and_in_any_batch(rates, method):
             assert together.stats[name][i] == alone.stats[name][0]
 
 
+@pytest.mark.parametrize("method", ["tsit5", "vern7", "dopri8"])
+def test_loose_tolerances_do_not_amplify_what_rounding_does_beside_others(method):
+    """Rounding that depended on the place in a tensor would grow to 1e-6 here."""
+    mu, loose = torch.linspace(1.0, 8.0, 19).tolist(), {"t1": 12.0, "rtol": 1e-3, "atol": 1e-4}
+    together, _ = solve(mu, method, **loose)
+    for rows in ([0], [18, 3, 7], list(range(8)), list(range(3, 11))):
+        few, _ = solve([mu[i] for i in rows], method, **loose)
+        torch.testing.assert_close(few.ys, together.ys[rows], rtol=1e-12, atol=1e-13)
+
+
 @settings(max_examples=10)
 @given(
     rates=st.lists(st.floats(0.1, 30.0), min_size=3, max_size=6, unique=True),
@@ -72,7 +82,7 @@ def test_the_order_of_rows_does_not_matter(rates, order):
 @pytest.mark.parametrize("controller", [Integral(), PID(kp=0.3, ki=0.4, kd=0.05)])
 def test_hard_failing_and_short_neighbours_do_not_move_a_row(method, controller):
     """Beside a NaN row, a row that ends at once, and one that needs 100 times the steps."""
-    rate = torch.tensor([1.0, 1.0, 1.0, 4000.0], dtype=torch.float64)
+    rate = torch.tensor([1.0, 1.0, 1.0, 2000.0], dtype=torch.float64)
 
     def f(t, y):
         spoiled = torch.tensor([0.0, math.nan, 0.0, 0.0])[: len(y), None]
@@ -82,7 +92,7 @@ def test_hard_failing_and_short_neighbours_do_not_move_a_row(method, controller)
     t1 = torch.tensor([3.0, 3.0, 0.0, 3.0])
     times = torch.tensor([0.5, 2.5]).expand(4, 2).clone()
     times[2] = 0.0
-    kwargs = {"t0": 0.0, "method": method, "controller": controller, **TIGHT}
+    kwargs = {"t0": 0.0, "method": method, "controller": controller, "rtol": 1e-3, "atol": 1e-5}
     together = solve_ivp(f, y0, times, t1=t1, **kwargs)
     alone = solve_ivp(f, y0[:1], times[:1], t1=3.0, **kwargs)
     assert together.stats.n_steps[3] > 100 * together.stats.n_steps[0] or method == "bosh3"
