@@ -14,6 +14,7 @@ SMALLEST = {
     "floor.py": ("--batch", "2", "--rounds", "1"),
     "hooks.py": ("--batch", "2", "--rounds", "1"),
     "optim.py": ("--tensors", "2", "--rounds", "1"),
+    "adjoints.py": ("--small", "--steps", "20", "--rounds", "1"),
 }
 
 
