@@ -124,6 +124,7 @@ STATUS_NAMES = {
     4: "NON_FINITE",
     5: "TIME_RESOLUTION",
     6: "INTERRUPTED",
+    7: "NOT_CONVERGED",
 }
 
 COUNTS = ("n_steps", "n_accepted", "n_rejected", "n_f_evals")

@@ -43,6 +43,7 @@ class Problem:
     joint: bool  # one step size and one error norm for the whole batch
     slope0: Tensor | None  # (B, D) vector field at the start, None if no row has a finite one
     params: tuple[Tensor, ...] = ()  # tensors the vector field uses, as the caller lists them
+    exact: bool = False  # whether implicit equations are solved to rounding, for gradients
 
 
 class StepListener(Protocol):
@@ -84,6 +85,8 @@ class Outcome:
     n_steps: Tensor
     n_accepted: Tensor
     n_f_evals: Tensor
+    n_jac_evals: Tensor | None = None  # None for explicit methods
+    n_newton_iterations: Tensor | None = None
 
 
 class Loop:
@@ -113,7 +116,14 @@ class Loop:
         self.dense, self.recorder, self.listener = dense, recorder, listener
         self.error_order = method.order if method.error_order is None else method.error_order
         self.rows = Rows(times)
-        self.stepper = method.stepper(problem.field, problem.y0, times.start.dtype, graph=graph)
+        self.stepper = method.stepper(
+            problem.field,
+            problem.y0,
+            times.start.dtype,
+            graph=graph,
+            tolerance=problem.tolerance,
+            exact=graph or problem.exact or not problem.controller.adaptive,
+        )
         self.t, self.end, self.y = times.start, times.end, problem.y0
         self.aside: Tensor | None = None  # (B,) bool, rows whose states are in `y_aside` instead
         self.y_aside = self.y
@@ -188,6 +198,8 @@ class Loop:
         dt = t_next - t  # as long as the time dtype makes it
         tried = torch.where(reach, dt, asked)
         seen = stops.seen_from_left(t_next, reach)
+        if problem.controller.adaptive:
+            stepper.horizon = stop
         trial = stepper.attempt(t, dt, seen, y)
         with self.quiet():
             weighted, own = _error(trial, y, problem)
@@ -241,9 +253,11 @@ class Loop:
         dt, seen = torch.where(moved, dt, 0.0), torch.where(moved, seen, self.t)
         if bool(own.isfinite().all()):
             return trial, self._read_polynomial(trial, moved, dt, t_next, seen)
+        kept = stepper.keep()
         stepper.rest(~moved)
         stepper.replace_start(slope.masked_fill(~moved[:, None], 0.0))
         trial = stepper.attempt(self.t, dt, seen, self.y)
+        stepper.restore(kept)
         made = self._read_polynomial(trial, moved, dt, t_next, seen)
         stepper.rest(self.aside)
         stepper.replace_start(slope)
@@ -325,6 +339,8 @@ class Loop:
         if not problem.controller.adaptive:
             gone = gone | refused  # a fixed step that failed would fail again
         code = torch.where(refused & ~own.isfinite(), int(Status.NON_FINITE), code)
+        if self.stepper.unsolved is not None:
+            code = torch.where(refused & self.stepper.unsolved, int(Status.NOT_CONVERGED), code)
         if problem.joint:  # only who stood in the way of the others has to go
             guilty = refused & ~(own <= 1)
             gone = gone & (guilty | ~guilty.any())
@@ -371,6 +387,9 @@ class Loop:
             n_f_evals = n_f_evals + rows.n_accepted - (idle & (rows.n_accepted > 0)).long()
         if self.aside is not None:
             y = torch.where(self.aside[:, None], self.y_aside, y)
+        counts = stepper.counts
+        if counts is not None:
+            n_f_evals = n_f_evals + counts.f_evals
         return Outcome(
             t=self.t,
             y=y,
@@ -380,6 +399,8 @@ class Loop:
             n_steps=rows.n_steps,
             n_accepted=rows.n_accepted,
             n_f_evals=n_f_evals,
+            n_jac_evals=None if counts is None else counts.jac_evals,
+            n_newton_iterations=None if counts is None else counts.newton_iterations,
         )
 
 

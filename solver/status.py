@@ -13,6 +13,7 @@ class Status(IntEnum):
     NON_FINITE = 4
     TIME_RESOLUTION = 5
     INTERRUPTED = 6
+    NOT_CONVERGED = 7
 
     @property
     def cure(self) -> str:
@@ -35,6 +36,11 @@ _CURES = {
     Status.TIME_RESOLUTION: (
         "The step fell below what the time dtype resolves: the solution has a singularity, or time "
         "needs float64 (time_dtype) or a start nearer to zero."
+    ),
+    Status.NOT_CONVERGED: (
+        "Newton's iteration finds no solution of the step's equations however small the step: the "
+        "field may jump or not be differentiable there, or `jacobian` be wrong; try a Rosenbrock "
+        "method, or an explicit one."
     ),
     Status.INTERRUPTED: "The solve was broken off before this instance was done.",
 }

@@ -42,7 +42,9 @@ class WholeStep(StepReverser):
         """Make a stepper that keeps graphs."""
         self._field, self._product, self._times = problem.field, product, times
         dtype = problem.times.start.dtype
-        stepper = problem.method.stepper(problem.field, problem.y0, dtype, graph=True)
+        stepper = problem.method.stepper(
+            problem.field, problem.y0, dtype, graph=True, tolerance=problem.tolerance
+        )
         if not isinstance(stepper, ReplayingStepper):
             raise InvalidArgument(
                 f'adjoint is "aca" and method {problem.method.name!r}, whose steps cannot be taken '

@@ -99,7 +99,7 @@ class Replay(Adjoint):
         graph: bool,
     ) -> tuple[Outcome, Tensor | None]:
         """Solve without a graph, keep the accepted steps, and hang them on the results."""
-        bare = detached(problem)
+        bare = replace(detached(problem), exact=graph)
         inner = outputs.detached() if outputs is not None else None
         mesh = MeshRecord(bare.y0, inner, slopes=self.keeps_slopes) if graph else None
         if graph and dense is not None:
