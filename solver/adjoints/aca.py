@@ -38,8 +38,10 @@ class ACA(Replay):
 class WholeStep(StepReverser):
     """Takes a step once more and lets autograd go back through it."""
 
-    def __init__(self, problem: Problem, product: VectorJacobian, *, times: bool):
-        """Make a stepper that keeps graphs."""
+    def __init__(
+        self, problem: Problem, product: VectorJacobian, *, times: bool, mode: str = "aca"
+    ):
+        """Make a stepper that keeps graphs; `mode` is what the user asked for."""
         self._field, self._product, self._times = problem.field, product, times
         dtype = problem.times.start.dtype
         stepper = problem.method.stepper(
@@ -47,8 +49,8 @@ class WholeStep(StepReverser):
         )
         if not isinstance(stepper, ReplayingStepper):
             raise InvalidArgument(
-                f'adjoint is "aca" and method {problem.method.name!r}, whose steps cannot be taken '
-                'once more: use adjoint="backprop"'
+                f'adjoint is "{mode}" and method {problem.method.name!r}, whose steps cannot be '
+                'taken once more: use adjoint="backprop"'
             )
         self._stepper = stepper
 

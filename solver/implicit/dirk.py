@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from solver.implicit.linear import Factored, factor, shifted
-from solver.implicit.stepper import FirstOrder, ImplicitStepper, tangents_travel
+from solver.implicit.stepper import ImplicitStepper, first_order, tangents_travel
 from solver.methods.base import Trial
 from solver.methods.tableau import ButcherTableau
 from solver.norms import Tolerance
@@ -193,7 +193,7 @@ class DirkStepper(ImplicitStepper):
         with torch.enable_grad():
             slope, matrix = self._with_jacobian(time, base + z)
             factored = factor(shifted(matrix, self._gamma * h.detach()[:, 0]))
-            residual = FirstOrder.apply(z - (self._gamma * h) * slope)
+            residual = first_order(z - (self._gamma * h) * slope)
             return z - factored.solve(residual)
 
     def _with_jacobian(self, time: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from solver.errors import InvalidType
 from solver.implicit.dirk import DirkStepper
+from solver.implicit.rosenbrock import RosenbrockStepper, RosenbrockTableau
 from solver.methods.base import Method
 from solver.methods.tableau import ButcherTableau
 from solver.norms import Tolerance
@@ -82,4 +83,47 @@ class DiagonallyImplicit(ImplicitMethod):
             exact=exact,
             jacobian=self.jacobian,
             filtered=self.filtered,
+        )
+
+
+@dataclass(frozen=True)
+class Rosenbrock(ImplicitMethod):
+    """Base of Rosenbrock methods: no iteration, a new Jacobian in every step."""
+
+    numbers: ClassVar[RosenbrockTableau]
+
+    @property
+    def order(self) -> int:
+        """Order of the step."""
+        return self.numbers.order
+
+    @property
+    def error_order(self) -> int | None:
+        """Order of the error estimate."""
+        return self.numbers.error_order
+
+    @property
+    def dense_order(self) -> int:
+        """Order of the dense output."""
+        return self.numbers.dense_order
+
+    def stepper(
+        self,
+        field: Field,
+        like: Tensor,
+        time_dtype: torch.dtype,
+        *,
+        graph: bool,
+        tolerance: Tolerance | None = None,
+        exact: bool = True,
+    ) -> RosenbrockStepper:
+        """Make the working state of one solve."""
+        return RosenbrockStepper(
+            self.numbers,
+            field,
+            like,
+            time_dtype,
+            graph=graph,
+            tolerance=tolerance,
+            jacobian=self.jacobian,
         )

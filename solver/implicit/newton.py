@@ -36,13 +36,23 @@ class Newton:
         like: `(B, D)`, for dtype and device.
         rtol: relative tolerance, a number or broadcastable to `(B, D)`.
         tight: whether to go on to rounding.
+        followed: whether a correction with the exact matrix follows, which doubles the digits.
         limit: iterations allowed, outside tight mode.
     """
 
-    def __init__(self, like: Tensor, rtol: float | Tensor, *, tight: bool, limit: int = LIMIT):
+    def __init__(
+        self,
+        like: Tensor,
+        rtol: float | Tensor,
+        *,
+        tight: bool,
+        followed: bool = False,
+        limit: int = LIMIT,
+    ):
         """Know nothing of how fast the iteration converges."""
         self._tight, self._limit = tight, TIGHT_LIMIT if tight else limit
         self._eps = torch.finfo(like.dtype).eps
+        self._fine = 64 * self._eps if not followed else 0.25 * self._eps**0.5
         # What the first iteration is judged by, rate / (1 - rate) of the solve before, (B,)
         self.rate = torch.ones(len(like), dtype=like.dtype, device=like.device)
         rtol = torch.as_tensor(rtol, dtype=like.dtype, device=like.device)
@@ -74,7 +84,7 @@ class Newton:
         going, ok, finite = active, ~active, torch.ones_like(active)
         iterations = torch.zeros_like(active, dtype=torch.int64)
         known, rate, before = self.rate, torch.zeros_like(self.rate), None
-        fine = 64 * self._eps * size + torch.finfo(z.dtype).tiny
+        fine = self._fine * size + torch.finfo(z.dtype).tiny
         for number in range(self._limit if bool(active.any()) else 0):
             step = correct(residual(z))
             norm = rms_norm(step / scale)

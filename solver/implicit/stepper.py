@@ -132,7 +132,9 @@ class ImplicitStepper(ReplayingStepper):
     def _newton(self, limit: int | None = None) -> Newton:
         like = self._field.real(self._like.detach())
         options = {} if limit is None else {"limit": limit}
-        newton = Newton(like, self._tolerance.rtol, tight=self._tight, **options)
+        newton = Newton(
+            like, self._tolerance.rtol, tight=self._tight, followed=self._graph, **options
+        )
         self._newtons.append(newton)
         return newton
 
@@ -158,42 +160,26 @@ def tangents_travel() -> bool:
     return getattr(forward_ad, "_current_level", -1) >= 0
 
 
-class FirstOrder(torch.autograd.Function):
-    """Identity whose derivative may be taken once: the implicit function theorem's is a constant.
+def first_order(x: Tensor) -> Tensor:
+    """Return `x`, whose derivative may be taken once: the implicit function theorem gives no more.
 
     Without it a second derivative would be wrong without a word.
     """
+    if x.requires_grad:
+        x.register_hook(_marked)
+    return x
 
-    @staticmethod
-    def forward(x: Tensor) -> Tensor:
-        """Return `x`."""
-        return x.view_as(x)
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """Keep nothing."""
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        """Return the gradient, marked."""
-        return _Marked.apply(gradients[0])
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Tensor) -> Any:
-        """Return the tangent."""
-        return tangents[0].view_as(tangents[0])
+def _marked(gradient: Tensor) -> Tensor:
+    return _Marked.apply(gradient) if torch.is_grad_enabled() else gradient
 
 
 class _Marked(torch.autograd.Function):
     """A gradient that must not be differentiated again."""
 
     @staticmethod
-    def forward(gradient: Tensor) -> Tensor:
+    def forward(ctx: Any, gradient: Tensor) -> Tensor:
         return gradient.view_as(gradient)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        pass
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
