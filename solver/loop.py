@@ -198,8 +198,8 @@ class Loop:
         dt = t_next - t  # as long as the time dtype makes it
         tried = torch.where(reach, dt, asked)
         seen = stops.seen_from_left(t_next, reach)
-        if problem.controller.adaptive:
-            stepper.horizon = stop
+        if stepper.looks_ahead and problem.controller.adaptive:
+            stepper.horizon = stops.limit()
         trial = stepper.attempt(t, dt, seen, y)
         with self.quiet():
             weighted, own = _error(trial, y, problem)

@@ -13,6 +13,7 @@ from solver.dense import horner
 from solver.errors import InvalidArgument
 from solver.loop import Problem
 from solver.methods.base import ReplayingStepper
+from solver.stops import Stops
 
 
 @final
@@ -53,6 +54,9 @@ class WholeStep(StepReverser):
                 'taken once more: use adjoint="backprop"'
             )
         self._stepper = stepper
+        self._stops = None
+        if stepper.looks_ahead and problem.controller.adaptive:
+            self._stops = Stops(problem.times, problem.times.end)
 
     @property
     def graphs_at_once(self) -> int:
@@ -62,6 +66,8 @@ class WholeStep(StepReverser):
     def reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
         """Take `cotangent (B, D)` of the state at the end to the start."""
         with_outputs = step.rows is not None
+        if self._stops is not None:
+            self._stepper.horizon = self._stops.from_here(step.t).limit()
         inputs = [leaf(step.y)]
         t, dt, seen, tau = step.t, step.dt, step.seen, step.tau
         if self._times:

@@ -102,12 +102,12 @@ class _CheckpointedStepper(Stepper):
     def __init__(self, inner: ReplayingStepper):
         """Take over what the method's own stepper says of itself."""
         # Checkpoints hold on to what they run: never to a stepper that holds slopes of the graph.
-        self._blank, self._inner = inner, inner
+        self._blank, self._inner, inner.apart = inner, inner, True
         self.evals_per_attempt = inner.evals_per_attempt
         self.keeps_end_slope = inner.keeps_end_slope
         self.interpolant_evals = inner.interpolant_evals
         self.interpolant_gives_end_slope = inner.interpolant_gives_end_slope
-        self.counts = inner.counts
+        self.counts, self.looks_ahead = inner.counts, inner.looks_ahead
 
     def begin(self, slope: Tensor) -> None:
         """Start from `slope (B, D)`."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from solver.implicit.linear import Factored, factor, shifted
-from solver.implicit.stepper import ImplicitStepper, first_order, tangents_travel
+from solver.implicit.stepper import ImplicitStepper, first_order
 from solver.methods.base import Trial
 from solver.methods.tableau import ButcherTableau
 from solver.norms import Tolerance
@@ -52,6 +52,7 @@ class DirkStepper(ImplicitStepper):
         self._b = [float(b) for b in exact_numbers.b]
         error = exact_numbers.b_error
         self._error = None if error is None else [float(x) for x in error]
+        self.looks_ahead = max(self._c) > 1
         self._count, self._fsal = tableau.stages, tableau.fsal
         self._gamma = self._a[-1][-1]
         self._interpolant = tableau.coefficients(time_dtype, like.device).interpolant
@@ -195,16 +196,6 @@ class DirkStepper(ImplicitStepper):
             factored = factor(shifted(matrix, self._gamma * h.detach()[:, 0]))
             residual = first_order(z - (self._gamma * h) * slope)
             return z - factored.solve(residual)
-
-    def _with_jacobian(self, time: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the slope with its graph, and the Jacobian without one."""
-        if not state.requires_grad:
-            if tangents_travel():
-                return self._slope(time, state), self._jacobian.at(time, state.detach()).by_state
-            state = state.detach().requires_grad_()
-        slope = self._slope(time, state)
-        matrix = self._jacobian.of(slope, time, state)
-        return slope, matrix.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
 
     def polynomial(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, y1: Tensor) -> Tensor:
         """Return the dense output of the attempt just made."""

@@ -73,7 +73,9 @@ class Jacobian:
             graph: whether the result is to be part of autograd's graph.
             time: whether the derivative by time is wanted.
         """
-        with torch.inference_mode(False), torch.enable_grad():
+        # Hooks of a checkpoint would have the whole step made again for the products taken here.
+        hooks = torch.autograd.graph.saved_tensors_hooks(_same, _same)
+        with torch.inference_mode(False), torch.enable_grad(), hooks:
             state = y.view_as(y) if graph and y.requires_grad else _leaf(y)
             at = t.view_as(t) if graph and t.requires_grad else (_leaf(t) if time else t)
             try:
@@ -116,8 +118,8 @@ class Jacobian:
         elif inputs:  # a field that does not depend on the state, or that autograd cannot follow
             return self._differences(slope.detach(), t.detach(), state.detach(), time=time)
         by_time = found.pop() if time else None
-        if time and by_time is None:
-            by_time = torch.zeros_like(state)
+        if time:
+            by_time = torch.zeros_like(state) if by_time is None else by_time.to(state.dtype)
         by_state = found.pop() if found else self._users(t, state)
         if by_state is None:
             by_state = state.new_zeros((*state.shape, state.shape[1]))
@@ -191,6 +193,10 @@ class Jacobian:
             got = tuple(matrix.shape) if isinstance(matrix, Tensor) else type(matrix).__name__
             raise InvalidArgument(f"jacobian returned {got}: must be a tensor of shape {wanted}")
         return field.forward_in_time(matrix.to(state.dtype))
+
+
+def _same(tensor: Tensor) -> Tensor:
+    return tensor
 
 
 def _leaf(tensor: Tensor) -> Tensor:

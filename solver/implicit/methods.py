@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from solver.errors import InvalidType
+from solver.implicit.collocation import CollocationStepper, CollocationTableau
 from solver.implicit.dirk import DirkStepper
 from solver.implicit.rosenbrock import RosenbrockStepper, RosenbrockTableau
 from solver.methods.base import Method
@@ -125,5 +126,49 @@ class Rosenbrock(ImplicitMethod):
             time_dtype,
             graph=graph,
             tolerance=tolerance,
+            jacobian=self.jacobian,
+        )
+
+
+@dataclass(frozen=True)
+class Collocation(ImplicitMethod):
+    """Base of fully implicit collocation methods."""
+
+    numbers: ClassVar[CollocationTableau]
+
+    @property
+    def order(self) -> int:
+        """Order of the step."""
+        return self.numbers.order
+
+    @property
+    def error_order(self) -> int | None:
+        """Order of the error estimate, None for a method of fixed steps."""
+        return self.numbers.error_order
+
+    @property
+    def dense_order(self) -> int:
+        """Order of the dense output, one more than that of the stages."""
+        return len(self.numbers.c) + 1
+
+    def stepper(
+        self,
+        field: Field,
+        like: Tensor,
+        time_dtype: torch.dtype,
+        *,
+        graph: bool,
+        tolerance: Tolerance | None = None,
+        exact: bool = True,
+    ) -> CollocationStepper:
+        """Make the working state of one solve."""
+        return CollocationStepper(
+            self.numbers,
+            field,
+            like,
+            time_dtype,
+            graph=graph,
+            tolerance=tolerance,
+            exact=exact,
             jacobian=self.jacobian,
         )

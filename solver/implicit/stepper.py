@@ -125,6 +125,19 @@ class ImplicitStepper(ReplayingStepper):
         assert self._j is not None
         return self._j
 
+    def _with_jacobian(self, time: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the slope with its graph, and the Jacobian `(B, D, D)` without one."""
+        if self.apart or (tangents_travel() and not state.requires_grad):
+            matrix = self._jacobian.at(time.detach(), state.detach()).by_state
+            if self._resting is not None:
+                matrix = matrix.masked_fill(self._resting[:, :, None], 0.0)
+            slope = self._slope(time, state)
+        else:
+            state = state if state.requires_grad else state.detach().requires_grad_()
+            slope = self._slope(time, state)
+            matrix = self._jacobian.of(slope, time, state)
+        return slope, matrix.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
+
     def _learn(self, solved: Solved) -> None:
         """Note which rows converge slowly: they want a new Jacobian in their next step."""
         self._slow = self._slow | ((solved.iterations > 2) & (solved.rate > SLOW))

@@ -58,7 +58,9 @@ class Stepper(ABC):
     interpolant_gives_end_slope: bool  # whether one of these is the slope the next starts from
     counts: "Counts | None" = None  # what attempts needed that differs from row to row
     unsolved: Tensor | None = None  # (B,) bool, rows whose last attempt found no solution
-    horizon: Tensor | None = None  # (B,) time that no stage may pass, None where any may
+    apart: bool = False  # whether Jacobians may use nothing that autograd keeps for backward
+    looks_ahead: bool = False  # whether some stage lies behind the end of the step
+    horizon: Tensor | None = None  # (B,) time that no such stage may pass, None where it may
 
     @abstractmethod
     def begin(self, slope: Tensor) -> None:
