@@ -78,6 +78,11 @@ class Jacobian:
         with torch.inference_mode(False), torch.enable_grad(), hooks:
             state = y.view_as(y) if graph and y.requires_grad else _leaf(y)
             at = t.view_as(t) if graph and t.requires_grad else (_leaf(t) if time else t)
+            if time and state.grad_fn is not None and state.shape[1]:
+                # As deep in the graph as the state: from a leaf, autograd would look for paths
+                # through all the steps before, once for every component.
+                never = torch.zeros_like(at, dtype=torch.bool)
+                at = torch.where(never, state[:, 0].to(at.dtype), at)
             try:
                 slope = self._field(at, state)
             except RuntimeError as error:

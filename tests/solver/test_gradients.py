@@ -20,7 +20,7 @@ def settings_of(name):
     method = catalogue.method_by_name(name)
     if method.error_order is None:
         return {"method": method, "dt0": 0.13}
-    tolerances = {1: 1e-4, 2: 1e-5, 3: 1e-7} if name in IMPLICIT else {1: 1e-5, 2: 1e-7}
+    tolerances = {1: 1e-5, 2: 1e-7, 3: 1e-8} if name in IMPLICIT else {1: 1e-5, 2: 1e-7}
     tolerance = tolerances.get(method.error_order, 1e-10)
     return {"method": method, "controller": Integral(), "rtol": tolerance, "atol": tolerance / 10}
 
