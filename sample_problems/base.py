@@ -259,21 +259,29 @@ class LossProblem(SampleProblem):
         """Return the vector fields that are solved one after another; most have one."""
         return [model]
 
-    def solve(self, model: nn.Module, batch: Batch, **options: Any) -> list[Solution]:
+    def solve(
+        self, model: nn.Module, batch: Batch, *, speed: Tensor | None = None, **options: Any
+    ) -> list[Solution]:
         """Solve through all fields, each from where the one before ended.
 
         Args:
+            speed: factor on the fields in each row, `(B,)`; None for the setting of that name.
             options: of `solve_ivp`; method and tolerances are the problem's own if left out.
 
         Returns:
             One solution for each field; the loss is of the last one.
         """
         given = {"method": self.method, "rtol": self.rtol, "atol": self.atol, **options}
-        if batch.args is not None:
-            given["args"] = batch.args
+        fields, args = list(self.fields(model)), batch.args
+        if speed is None and self.speed != 1:
+            speed = torch.full_like(batch.y0[:, 0], self.speed)
+        if speed is not None:
+            fields, args = [_Scaled(field, args is not None) for field in fields], (speed, args)
+        if args is not None:
+            given["args"] = args
         solutions: list[Solution] = []
         y = batch.y0
-        for field in self.fields(model):
+        for field in fields:
             solutions.append(solve_ivp(field, y, batch.t_eval, **given))
             y = solutions[-1].ys[:, -1]
         return solutions
@@ -302,6 +310,20 @@ class LossProblem(SampleProblem):
             "adjoint": cls.adjoint,
         }
         return super().describe() | {"loss": about}
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """A field times a factor in each row, the first of its arguments."""
+
+    inner: Callable[..., Any]
+    with_args: bool
+
+    def __call__(self, t: Tensor, y: Tensor, args: tuple[Tensor, Any]) -> Tensor:
+        """Return the field, `(B, D)`."""
+        speed, rest = args
+        slope = self.inner(t, y, rest) if self.with_args else self.inner(t, y)
+        return speed[:, None] * slope
 
 
 @lru_cache(maxsize=8)
