@@ -127,7 +127,7 @@ class EnergyProblem(LossProblem):
         return EnergyNetwork(SIZES[self.size].channels, self.operator, self.model_of == "energy")
 
     def trajectories(self) -> Tensor:
-        """Return the data, `(trajectories, steps + 1, 50)`, float64; the last ones are for tests."""
+        """Return the data, `(trajectories, steps + 1, 50)`; the last ones are for tests."""
         return _trajectories(type(self)(size=self.size))
 
     def kept_apart(self) -> int:

@@ -4,6 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -25,8 +26,7 @@ class FlowField(nn.Module):
         super().__init__()
         widths = [3, *[hidden] * layers]  # two coordinates and time
         self.layers = nn.ModuleList(
-            nn.Linear(width, further)
-            for width, further in zip(widths[:-1], widths[1:], strict=True)
+            nn.Linear(width, further) for width, further in pairwise(widths)
         )
         self.last = nn.Linear(hidden, 2)
 

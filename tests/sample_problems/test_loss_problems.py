@@ -1,12 +1,16 @@
 """Problems with a loss: their data, their networks, and that they learn."""
 
+from typing import Any
+
 import pytest
 import torch
 
-from sample_problems._energy import EnergyProblem
+from sample_problems._energy import EnergyNetwork, EnergyProblem
 from sample_problems._flow import FlowField
 from sample_problems.base import LossProblem
+from sample_problems.cahn_hilliard_hnn import CahnHilliardEnergy
 from sample_problems.catalogue import problem_by_name, problems
+from sample_problems.kdv_hnn import KdVEnergy
 
 NAMES = [name for name, cls in problems().items() if issubclass(cls, LossProblem)]
 ENERGY = [name for name in NAMES if issubclass(problems()[name], EnergyProblem)]
@@ -16,6 +20,22 @@ def loss_problem(name, **parameters) -> LossProblem:
     problem = problem_by_name(name, parameters)
     assert isinstance(problem, LossProblem)
     return problem
+
+
+def energy_problem(name, **parameters) -> EnergyProblem:
+    problem = loss_problem(name, **parameters)
+    assert isinstance(problem, EnergyProblem)
+    return problem
+
+
+def energy_of(problem):
+    assert isinstance(problem, CahnHilliardEnergy | KdVEnergy)
+    return problem.energy
+
+
+def cells(model):
+    assert isinstance(model, EnergyNetwork)
+    return model.cells
 
 
 def generator(seed=0):
@@ -79,7 +99,7 @@ def test_training_makes_the_test_measure_smaller(name, iterations):
 def test_a_factor_on_the_field_is_a_factor_on_time():
     problem = loss_problem("neural_spiral")
     model, batch = problem.model(), problem.draw(3, generator())
-    options = {"rtol": 1e-9, "atol": 1e-9}
+    options: Any = {"rtol": 1e-9, "atol": 1e-9}
     speed = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)
     (fast,) = problem.solve(model, batch, speed=speed, **options)
     assert batch.t_eval.shape == (3, 8)
@@ -91,6 +111,8 @@ def test_a_factor_on_the_field_is_a_factor_on_time():
 
 
 class TestFlows:
+    """Continuous normalizing flows."""
+
     def field(self):
         torch.manual_seed(0)
         return FlowField(8, 2).double()
@@ -139,14 +161,16 @@ class TestFlows:
 
 
 class TestEnergy:
+    """Fields learnt through their energy."""
+
     @pytest.mark.parametrize("name", ENERGY)
     def test_data_keep_mass_and_the_energy_as_they_should(self, name):
-        problem = loss_problem(name)
+        problem = energy_problem(name)
         data = problem.trajectories()
         assert data.shape == (16, 61, 50)
         mass = data.sum(-1)
         assert (mass - mass[:, :1]).abs().max() < 1e-11
-        change = problem.energy(data).diff(dim=1)
+        change = energy_of(problem)(data).diff(dim=1)
         if name == "kdv_hnn":
             assert change.abs().max() < 1e-11
         else:
@@ -154,13 +178,13 @@ class TestEnergy:
 
     @pytest.mark.parametrize("name", ENERGY)
     def test_the_field_follows_the_energy_as_the_operator_says(self, name):
-        problem = loss_problem(name)
+        problem = energy_problem(name)
         model = problem.model()
         u = problem.draw(3, generator()).y0
         with torch.no_grad():
             slope = model(torch.zeros(3), u)
         rolled = u.clone().requires_grad_()
-        (gradient,) = torch.autograd.grad(model.cells(rolled).sum(), rolled)
+        (gradient,) = torch.autograd.grad(cells(model)(rolled).sum(), rolled)
         torch.testing.assert_close(slope, problem.operator(gradient))
         assert not slope.requires_grad
         assert slope.sum(-1).abs().max() < 1e-10 * slope.abs().max() * 50
@@ -170,25 +194,25 @@ class TestEnergy:
             assert ((slope * gradient).sum(-1) < 0).all()
 
     def test_the_field_looks_the_same_from_every_cell(self):
-        problem = loss_problem("kdv_hnn")
+        problem = energy_problem("kdv_hnn")
         model, u = problem.model(), problem.draw(2, generator()).y0
         with torch.no_grad():
             turned = model(torch.zeros(2), u.roll(7, -1))
             torch.testing.assert_close(turned, model(torch.zeros(2), u).roll(7, -1))
 
     def test_tests_are_of_other_trajectories(self):
-        problem = loss_problem("cahn_hilliard_hnn")
+        problem = energy_problem("cahn_hilliard_hnn")
         trained = problem.draw(2000, generator()).y0
         tested = problem.test_batch().y0
         apart = (tested[:, None] - trained[None]).abs().amax(-1).min()
         assert apart > 0
 
     def test_the_published_size(self):
-        problem = loss_problem("kdv_hnn", size="paper")
+        problem = energy_problem("kdv_hnn", size="paper")
         shapes = [tuple(p.shape) for p in problem.model().parameters()]
         assert shapes == [(200, 3), (200,), (200, 200), (200,), (1, 200)]
 
     def test_the_field_itself_instead_of_an_energy(self):
-        problem = loss_problem("kdv_hnn", model_of="field")
+        problem = energy_problem("kdv_hnn", model_of="field")
         model, u = problem.model(), problem.draw(2, generator()).y0
-        assert torch.equal(model(torch.zeros(2), u), model.cells(u))
+        assert torch.equal(model(torch.zeros(2), u), cells(model)(u))

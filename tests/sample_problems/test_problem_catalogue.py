@@ -105,8 +105,9 @@ def test_rows_do_not_see_each_other(cls):
             built.y0[row : row + 1],
             {name: value[row : row + 1] for name, value in built.args.items()},
         )
+        # a product of matrices rounds otherwise for one row
         size = max(1.0, together.abs().max().item())
-        torch.testing.assert_close(alone[0], together[row], rtol=1e-12, atol=5e-13 * size)
+        torch.testing.assert_close(alone[0], together[row], rtol=1e-12, atol=2e-12 * size)
 
 
 @every
