@@ -124,7 +124,9 @@ STATUS_NAMES = {
     4: "NON_FINITE",
     5: "TIME_RESOLUTION",
     6: "INTERRUPTED",
+    7: "EVENT",
 }
+MEANT_TO_END = (0, 7)  # statuses of rows that reached their end, or the event that was to end them
 
 COUNTS = ("n_steps", "n_accepted", "n_rejected", "n_f_evals")
 
