@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from app import train_command
+
 HERE = Path(__file__).resolve().parent
 RUNS_VARIABLE = "STEPSCOPE_RUNS"
 
@@ -75,6 +77,8 @@ def parser() -> argparse.ArgumentParser:
     export.add_argument("--out", type=Path, help="folder to write to; RUN-export if left out")
     runs_argument(export)
     export.set_defaults(do=run_export)
+
+    train_command.add(commands, runs_argument)
 
     doctor = commands.add_parser("doctor", help="say whether everything needed is there")
     runs_argument(doctor)
@@ -148,6 +152,8 @@ def run_spec(arguments: argparse.Namespace) -> int:
     path = arguments.runs / name
     if path.exists():
         raise ValueError(f"--name {name}: there is such a run in {arguments.runs} already")
+    if spec.get("kind") == "training":
+        return train_command.do(spec, path, arguments.note)
     solution = record(spec, path, note=arguments.note)
     stats, failed = solution.stats, int((~solution.success).sum())
     print(

@@ -17,6 +17,7 @@ import torch
 
 import solver
 from app.describe import user_problem
+from app.trainer import KIND, record_training
 from app.workers import read_json
 from inspector import Inspector
 from sample_problems.catalogue import problem_by_name
@@ -188,6 +189,21 @@ def record(spec: Mapping[str, Any], path: Path, *, note: str = "", obey: bool = 
     return solution
 
 
+def obeying_training(spec: Mapping[str, Any], path: Path) -> None:
+    """Train and record, and obey `control.json` during every solve and between them.
+
+    Raises:
+        Cancelled: a viewer stopped it.
+    """
+    controls: list[Hook] = []
+
+    def hooks(recorder: Inspector) -> list[Hook]:
+        controls.append(Control(path, recorder, bool(spec.get("keep_running"))))
+        return controls
+
+    record_training(spec, path, hooks=hooks, cancelled=Cancelled)
+
+
 def rows_of_states(spec: Mapping[str, Any]) -> int:
     """Return of how many rows the states are recorded."""
     cls = type(problem_by_name(spec["problem"]))
@@ -217,7 +233,10 @@ def main() -> int:
     if ".py:" in str(spec.get("problem")) and spec["problem"] != user_problem():
         raise ValueError(f"problem {spec['problem']!r}: only the one named at start may be a file")
     try:
-        record(spec, path, obey=True)
+        if spec.get("kind") == KIND:
+            obeying_training(spec, path)
+        else:
+            record(spec, path, obey=True)
     except Cancelled:
         return 0
     return 0
