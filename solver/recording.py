@@ -281,7 +281,7 @@ class Recorder:
         changes: Mapping[str, Any],
     ) -> "Recorder":
         """Tell the same hooks that another solve begins, which differs from this by `changes`."""
-        info = dataclasses.replace(self._info, **changes)
+        info = dataclasses.replace(self._info, backward_of=self._info, **changes)
         other = Recorder(self._hooks, info, controller, direction, end, False, None, None)
         other.begin()
         return other

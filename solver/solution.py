@@ -28,6 +28,7 @@ class Stats:
     n_f_calls: int
     n_rows_evaluated: int
     wall_seconds: float
+    f_seconds: float = float("nan")  # of them in the vector field; NaN where not measured
 
     def __getitem__(self, name: str) -> Any:
         """Return a count by its name, `stats["n_steps"]`."""

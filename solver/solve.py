@@ -253,6 +253,7 @@ def _solution(
             n_f_calls=calls,
             n_rows_evaluated=calls * layout.batch,
             wall_seconds=time.perf_counter() - began,
+            f_seconds=problem.field.seconds,
         ),
         dense=None if record is None else record.finish(layout, times, outcome.t.detach()),
     )
