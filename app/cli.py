@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app import adjoints_command
+from app import adjoints_command, train_command
 
 HERE = Path(__file__).resolve().parent
 RUNS_VARIABLE = "STEPSCOPE_RUNS"
@@ -79,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
     export.set_defaults(do=run_export)
 
     adjoints_command.add(commands)
+    train_command.add(commands, runs_argument)
 
     doctor = commands.add_parser("doctor", help="say whether everything needed is there")
     runs_argument(doctor)
@@ -156,6 +157,8 @@ def run_spec(arguments: argparse.Namespace) -> int:
         entries = record_comparison(spec, path, note=arguments.note)
         print(f"{path}: {entries} comparisons of gradient modes")
         return 0
+    if spec.get("kind") == "training":
+        return train_command.do(spec, path, arguments.note)
     solution = record(spec, path, note=arguments.note)
     stats, failed = solution.stats, int((solution.status != 0).sum())
     print(

@@ -18,6 +18,7 @@ import torch
 import solver
 from app.describe import user_problem
 from app.gradients import compare_spec, read_spec
+from app.trainer import KIND, record_training
 from app.workers import read_json
 from inspector import Inspector
 from inspector.adjoints import ComparisonWriter
@@ -241,6 +242,21 @@ def record_comparison(
     return len(places)
 
 
+def obeying_training(spec: Mapping[str, Any], path: Path) -> None:
+    """Train and record, and obey `control.json` during every solve and between them.
+
+    Raises:
+        Cancelled: a viewer stopped it.
+    """
+    controls: list[Hook] = []
+
+    def hooks(recorder: Inspector) -> list[Hook]:
+        controls.append(Control(path, recorder, bool(spec.get("keep_running"))))
+        return controls
+
+    record_training(spec, path, hooks=hooks, cancelled=Cancelled)
+
+
 def rows_of_states(spec: Mapping[str, Any]) -> int:
     """Return of how many rows the states are recorded."""
     cls = type(problem_by_name(spec["problem"]))
@@ -272,6 +288,8 @@ def main() -> int:
     try:
         if spec.get("kind") == "adjoints":
             record_comparison(spec, path, obey=True)
+        elif spec.get("kind") == KIND:
+            obeying_training(spec, path)
         else:
             record(spec, path, obey=True)
     except Cancelled:

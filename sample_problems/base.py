@@ -216,6 +216,7 @@ class LossProblem(SampleProblem):
     """
 
     measure: ClassVar[str]  # in words, what `test_measure` gives
+    goal: ClassVar[float | None] = None  # of the measure, reached by training as it stands here
     learning_rate: ClassVar[float] = 1e-3
     iterations: ClassVar[int] = 200
     adjoint: ClassVar[str] = "symplectic"
