@@ -184,9 +184,9 @@ def _add_backward(line: Line, record: Mapping[str, Any]) -> None:
 
 
 def _sum(line: Line, name: str, value: Any) -> None:
-    found = number(value)
+    found = value if type(value) is int else number(value)
     if found == found:
-        line[name] = line.get(name, 0.0) + found
+        line[name] = line[name] + found if name in line else float(found)
 
 
 def ranks_frame(run: "Run") -> "pd.DataFrame":
@@ -196,7 +196,10 @@ def ranks_frame(run: "Run") -> "pd.DataFrame":
     table = run.iterations()
     sessions = run.sessions()
     behind: dict[str, list[float]] = {}
-    if "forward_seconds" in table:
+    if "forward_seconds" in table and table["rank"].nunique() == 1:
+        median = float(table["forward_seconds"].median())
+        behind[str(table["rank"].iloc[0])] = [median, float("nan")]
+    elif "forward_seconds" in table:
         wide = table.pivot_table(
             index=["session", "iteration"], columns="rank", values="forward_seconds"
         )

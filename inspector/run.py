@@ -150,7 +150,10 @@ class Run(RunFolder):
         A session that resumes at some iteration replaces what earlier ones did from there on, in
         all columns alike; nothing is left out, `current` tells.
         """
-        return progress.iterations_frame(self)
+        held = self.cache.get("iterations")
+        if held is None or held[0] != self.version:
+            held = self.cache["iterations"] = (self.version, progress.iterations_frame(self))
+        return held[1].copy(deep=False)
 
     def ranks(self) -> "pd.DataFrame":
         """Return one row for each process that recorded: how far it came, how it ended.
