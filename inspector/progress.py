@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def iterations_frame(run: "Run") -> "pd.DataFrame":
             line = found[token].setdefault(at, {})
             line["time"] = number(record.get("time"))
             line.update((name, number(value)) for name, value in values.items())
-    own = {*FIRST_COLUMNS, "adjoint"}
+    own = {*FIRST_COLUMNS, "adjoint", "non_finite"}
     logged: dict[str, Logged] = {}
     for token, record in run.raw_scalars():
         at = record.get("iteration")
@@ -55,8 +56,10 @@ def iterations_frame(run: "Run") -> "pd.DataFrame":
             continue
         line = found[token].setdefault(at, {})
         line.setdefault("time", number(record.get("time")))
-        name = str(record.get("name"))
-        line[f"{name} (logged)" if name in own else name] = number(record.get("value"))
+        name, value = str(record.get("name")), number(record.get("value"))
+        line[f"{name} (logged)" if name in own else name] = value
+        if not isfinite(value):
+            line["non_finite"] = line.get("non_finite", 0) + 1
         solves, iterations = logged.setdefault(token, ([], []))
         solves.append(int(number(record.get("solve")) or 0))
         iterations.append(at)
