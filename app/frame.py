@@ -14,6 +14,7 @@ VIEWS = (
     ("live", "Live", ":material/play_circle:"),
     ("run", "Run", ":material/monitoring:"),
     ("instances", "Instances", ":material/table_rows:"),
+    ("adjoints", "Adjoints", ":material/balance:"),
     ("runs", "Runs", ":material/folder_open:"),
 )
 
