@@ -160,13 +160,13 @@ def run_spec(arguments: argparse.Namespace) -> int:
     if spec.get("kind") == "training":
         return train_command.do(spec, path, arguments.note)
     solution = record(spec, path, note=arguments.note)
-    stats, failed = solution.stats, int((solution.status != 0).sum())
+    stats, failed = solution.stats, int((~solution.success).sum())
     print(
         f"{path}: {len(solution.status)} rows, {int(stats.n_steps.sum())} attempts, "
         f"{int(stats.n_rejected.sum())} refused, {int(stats.n_f_evals.sum())} evaluations, "
         f"{failed} failed, {stats.wall_seconds:.2f} s"
     )
-    for row in (solution.status != 0).nonzero().flatten().tolist()[:10]:
+    for row in (~solution.success).nonzero().flatten().tolist()[:10]:
         print(f"  {solution.message(row)}")
     return 0 if failed == 0 else 1
 

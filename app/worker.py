@@ -148,6 +148,7 @@ def solve_spec(spec: Mapping[str, Any], hooks: Sequence[Hook] = ()) -> Solution:
             t_eval,
             args=built.args,
             jump_t=built.jump_t,
+            events=built.events,
             method=spec.get("method") or "tsit5",
             controller=controller,
             rtol=spec.get("rtol", 1e-4),

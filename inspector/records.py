@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from inspector.buffer import Copy, to_numpy
-from inspector.schema import COUNTS, QUANTILES, Column
+from inspector.schema import COUNTS, MEANT_TO_END, QUANTILES, Column
 from solver.hooks import SolveEnd, SolveInfo
 from solver.statistics.base import Statistic
+from solver.status import Status
 
 MOST_MESSAGES = 100  # of failed instances, for each solve
 MOST_WORST = 5  # slowest rows named in the last line of a solve
@@ -70,8 +71,12 @@ def outcome(end: SolveEnd) -> tuple[dict[str, Any], dict[str, Any] | None]:
     rows = {name: to_numpy(getattr(stats, name)) for name in COUNTS}
     rows["status"], rows["component"] = to_numpy(solution.status), to_numpy(solution.component)
     rows["t_reached"] = to_numpy(solution.t_reached)
-    failed = np.flatnonzero(rows["status"])
-    messages = {str(row): solution.message(row) for row in failed[:MOST_MESSAGES].tolist()}
+    failed = np.flatnonzero(~np.isin(rows["status"], MEANT_TO_END))
+    told = [
+        *failed[:MOST_MESSAGES],
+        *np.flatnonzero(rows["status"] == Status.EVENT)[:MOST_MESSAGES],
+    ]
+    messages = {str(row): solution.message(int(row)) for row in told}
     codes, counts = np.unique(rows["status"], return_counts=True)
     record |= {
         "n_attempts": int(rows["n_steps"].max(initial=0)),

@@ -134,7 +134,9 @@ STATUS_NAMES = {
     4: "NON_FINITE",
     5: "TIME_RESOLUTION",
     6: "INTERRUPTED",
+    7: "EVENT",
 }
+MEANT_TO_END = (0, 7)  # statuses of rows that reached their end, or the event that was to end them
 
 COUNTS = ("n_steps", "n_accepted", "n_rejected", "n_f_evals")
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # of counts over rows, in each `end` line

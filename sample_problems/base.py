@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from solver.bounds import Bounds, Help, check_bounds, describe_settings
 from solver.errors import InvalidArgument, InvalidType
+from solver.events import Event
 from solver.solution import Solution
 from solver.solve import solve_ivp
 
@@ -24,7 +25,10 @@ Parameters = Mapping[str, Tensor]  # parameter name -> its value in each instanc
 
 @dataclass(frozen=True, eq=False)
 class BuiltProblem:
-    """A problem ready to be solved: `solve_ivp(f, y0, t0=t0, t1=t1, args=args, jump_t=jump_t)`."""
+    """A problem ready to be solved.
+
+    `solve_ivp(f, y0, t0=t0, t1=t1, args=args, jump_t=jump_t, events=events)`.
+    """
 
     problem: "SampleProblem"
     y0: Tensor  # (B, D)
@@ -34,6 +38,7 @@ class BuiltProblem:
     jump_t: Tensor | None = (
         None  # (B, J) times at which f is known to jump, NaN where there is none
     )
+    events: tuple[Event, ...] = ()  # what the solver watches for
 
     @property
     def args(self) -> dict[str, Tensor]:
@@ -87,6 +92,10 @@ class SampleProblem(ABC):
         """Return the times `(B, J)` at which the field jumps and the solver is told so, or None."""
         return None
 
+    def events(self) -> tuple[Event, ...]:
+        """Return what the solver is to watch for; their functions take `(t, y, parameters)`."""
+        return ()
+
     @property
     def dim(self) -> int:
         """D, the number of components."""
@@ -129,7 +138,8 @@ class SampleProblem(ABC):
         generator = torch.Generator().manual_seed(seed)
         y0 = self.start(values, generator).to(dtype)
         parameters = {name: value.to(dtype) for name, value in values.items()}
-        return BuiltProblem(self, y0, self.t0, self.t1, parameters, self.jumps(parameters))
+        jumps = self.jumps(parameters)
+        return BuiltProblem(self, y0, self.t0, self.t1, parameters, jumps, self.events())
 
     def _spread_values(self, spread: Mapping[str, Any], batch: int) -> Tensor:
         """Return the spread parameter's value in each instance, `(B,)`; the middle for one."""

@@ -226,6 +226,14 @@ class Field:
         self.seconds += perf_counter() - began
         return slope
 
+    def arguments(self, tau: Tensor, y: Tensor) -> tuple[Any, ...]:
+        """Return what the user's functions are called with: t, the state, and `args` if given."""
+        t = tau if self._direction is None else tau * self._direction
+        if self._narrow_time is not None:
+            t = t.to(self._narrow_time)
+        state = y if self._plain else self.layout.unflatten(y)
+        return (t, state) if self._args is None else (t, state, self._args)
+
     def captured(self) -> Iterator[Tensor]:
         """Yield the tensors that the vector field is seen to use besides its arguments."""
         return captured_tensors((self._f, self._args))
