@@ -15,6 +15,7 @@ VIEWS = (
     ("run", "Run", ":material/monitoring:"),
     ("instances", "Instances", ":material/table_rows:"),
     ("training", "Training", ":material/model_training:"),
+    ("adjoints", "Adjoints", ":material/balance:"),
     ("runs", "Runs", ":material/folder_open:"),
 )
 
