@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from app import adjoints_command, train_command
+
 HERE = Path(__file__).resolve().parent
 RUNS_VARIABLE = "STEPSCOPE_RUNS"
 
@@ -23,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyError as error:
         print(f"stepscope: {error.args[0] if error.args else error}", file=sys.stderr)
         return 1
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, ModuleNotFoundError) as error:
         print(f"stepscope: {error}", file=sys.stderr)
         return 1
 
@@ -71,10 +73,18 @@ def parser() -> argparse.ArgumentParser:
 
     export = commands.add_parser("export", help="write a run's tables as files others read")
     export.add_argument("run", help="id of a run, or path of its folder")
-    export.add_argument("--to", choices=("csv", "parquet"), default="csv")
+    export.add_argument(
+        "--to",
+        choices=("csv", "parquet", "tensorboard", "chrome"),
+        default="csv",
+        help="tables; or numbers of a training as event files, or its phases for Perfetto",
+    )
     export.add_argument("--out", type=Path, help="folder to write to; RUN-export if left out")
     runs_argument(export)
     export.set_defaults(do=run_export)
+
+    adjoints_command.add(commands)
+    train_command.add(commands, runs_argument)
 
     doctor = commands.add_parser("doctor", help="say whether everything needed is there")
     runs_argument(doctor)
@@ -141,21 +151,27 @@ def run_spec(arguments: argparse.Namespace) -> int:
     text = sys.stdin.read() if str(arguments.spec) == "-" else arguments.spec.read_text("utf-8")
     spec = json.loads(text)
     spec = spec.get("spec", spec)  # a whole run.json will do
-    from app.worker import record
+    from app.worker import record, record_comparison
     from app.workers import new_run_id
 
     name = arguments.name or new_run_id(str(spec.get("problem", "run")))
     path = arguments.runs / name
     if path.exists():
         raise ValueError(f"--name {name}: there is such a run in {arguments.runs} already")
+    if spec.get("kind") == "adjoints":
+        entries = record_comparison(spec, path, note=arguments.note)
+        print(f"{path}: {entries} comparisons of gradient modes")
+        return 0
+    if spec.get("kind") == "training":
+        return train_command.do(spec, path, arguments.note)
     solution = record(spec, path, note=arguments.note)
-    stats, failed = solution.stats, int((solution.status != 0).sum())
+    stats, failed = solution.stats, int((~solution.success).sum())
     print(
         f"{path}: {len(solution.status)} rows, {int(stats.n_steps.sum())} attempts, "
         f"{int(stats.n_rejected.sum())} refused, {int(stats.n_f_evals.sum())} evaluations, "
         f"{failed} failed, {stats.wall_seconds:.2f} s"
     )
-    for row in (solution.status != 0).nonzero().flatten().tolist()[:10]:
+    for row in (~solution.success).nonzero().flatten().tolist()[:10]:
         print(f"  {solution.message(row)}")
     return 0 if failed == 0 else 1
 
@@ -237,18 +253,26 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    """Write the tables of a run as CSV or Parquet."""
-    from inspector import open_run
+    """Write the tables of a run as CSV or Parquet, or what other viewers read."""
+    from inspector import exports, open_run
 
     run = open_run(find(arguments.runs, arguments.run))
     out = arguments.out or Path(f"{run.id}-export")
     out.mkdir(parents=True, exist_ok=True)
+    if arguments.to == "tensorboard":
+        print(f"{out}: {exports.to_tensorboard(run, out)} numbers")
+        return 0
+    if arguments.to == "chrome":
+        file = out / "trace.json"
+        print(f"{file}: {exports.write_chrome_trace(run, file)} phases")
+        return 0
     tables = {
         "steps": run.steps,
         "solves": run.solves,
         "solve_table": run.solve_table,
         "scalars": run.scalars,
         "states": run.states,
+        "iterations": run.iterations,
         "events": run.events,
     }
     for name, read in tables.items():

@@ -16,7 +16,7 @@ from solver.controllers.base import Controller
 from solver.errors import InvalidArgument
 from solver.hooks import BackwardInfo, Hook, SolveEnd, SolveInfo, StepBlock
 from solver.statistics.base import Attempts, Statistic
-from solver.statistics.limiter import ACCURACY, DT_MAX, DT_MIN, FIRST, JUMP, NON_FINITE, SPAN
+from solver.statistics.limiter import ACCURACY, DT_MAX, DT_MIN, EVENT, FIRST, JUMP, NON_FINITE, SPAN
 
 if TYPE_CHECKING:
     from solver.solution import Solution
@@ -39,6 +39,7 @@ class Attempt(NamedTuple):
     factor: Tensor
     history: Any
     y: Tensor  # (B, D) state after the attempt
+    event: Tensor | None = None  # (B,) bool, the step was cut short by an event
 
 
 def _stack(tensors: Sequence[Tensor]) -> Tensor:
@@ -246,6 +247,9 @@ class Recorder:
         else:
             jump = _stack(raw["stop"]) < self._end
             limiter = torch.where(reach, torch.where(jump, JUMP, SPAN), limiter)
+        for i, cut in enumerate(raw["event"]):
+            if cut is not None:
+                limiter[i] = limiter[i].masked_fill(cut, EVENT)
         return Attempts(
             t=t,
             dt=dt,
@@ -281,7 +285,7 @@ class Recorder:
         changes: Mapping[str, Any],
     ) -> "Recorder":
         """Tell the same hooks that another solve begins, which differs from this by `changes`."""
-        info = dataclasses.replace(self._info, **changes)
+        info = dataclasses.replace(self._info, backward_of=self._info, **changes)
         other = Recorder(self._hooks, info, controller, direction, end, False, None, None)
         other.begin()
         return other

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """End of one instance; every value but SUCCESS is a failure of that instance alone."""
+    """End of one instance; SUCCESS and EVENT are ends it was meant to have, all others failures."""
 
     SUCCESS = 0
     NON_FINITE_START = 1
@@ -13,7 +13,13 @@ class Status(IntEnum):
     NON_FINITE = 4
     TIME_RESOLUTION = 5
     INTERRUPTED = 6
-    NOT_CONVERGED = 7
+    EVENT = 7  # a terminal event ended it
+    NOT_CONVERGED = 8
+
+    @property
+    def failed(self) -> bool:
+        """Whether this is an end that the instance was not meant to have."""
+        return self not in (Status.SUCCESS, Status.EVENT)
 
     @property
     def cure(self) -> str:
@@ -42,5 +48,6 @@ _CURES = {
         "field may jump or not be differentiable there, or `jacobian` be wrong; try a Rosenbrock "
         "method, or an explicit one."
     ),
+    Status.EVENT: "",
     Status.INTERRUPTED: "The solve was broken off before this instance was done.",
 }
