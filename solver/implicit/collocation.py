@@ -113,7 +113,7 @@ class CollocationStepper(ImplicitStepper):
         self._h = torch.zeros_like(self._start[:, :1])
         self._end: Tensor | None = None  # slope at its end
         self._before: tuple[Tensor, Tensor] | None = None  # last polynomial, its step
-        self._fresh = torch.ones(len(like), dtype=torch.bool, device=device)  # first or refused
+        self._tried_at: Tensor | None = None  # (B,) where the attempt before began
         self.keeps_end_slope = self._fsal
         self.interpolant_evals = 0 if self._fsal else 1
         self.interpolant_gives_end_slope = not self._fsal
@@ -223,12 +223,7 @@ class CollocationStepper(ImplicitStepper):
             assert self._j is not None
             matrix[0] = factor(kronecker(self._a, [self._j], h[:, 0]))
             self._solver.forget(again)
-            second = solve(first, again)
-            solved = second._replace(
-                z=torch.where(again[:, None], second.z, solved.z),
-                ok=torch.where(again, second.ok, solved.ok),
-                finite=torch.where(again, second.finite, solved.finite),
-            )
+            solved = solved.replaced(again, solve(first, again))
         self._learn(solved)
         return solved
 
@@ -269,7 +264,11 @@ class CollocationStepper(ImplicitStepper):
         parts = self._gamma * torch.tensordot(self._error, self._z.detach(), dims=1)
         error = factored.solve(hg * self._start.detach() + parts)
         ratio = rms_norm(self._weighted(error, y, y1))
-        large = self._fresh & ~(ratio <= 1) & ratio.isfinite() & self._active(dt)
+        fresh = torch.ones_like(ratio, dtype=torch.bool)  # first in the row, or after a refusal
+        if self._tried_at is not None:
+            fresh = t == self._tried_at
+        self._tried_at = t.detach()
+        large = fresh & ~(ratio <= 1) & ratio.isfinite() & self._active(dt)
         if bool(large.any()):  # a transient that the matrix does not see enough of
             slope = self._slope(self._at_start(t).detach(), y + error)
             second = factored.solve(hg * slope + parts)
@@ -304,7 +303,6 @@ class CollocationStepper(ImplicitStepper):
         self._moved(moved)
         with torch.no_grad():
             self._remember(moved)
-        self._fresh = ~moved
         if self._end is None:
             self._stale = True
         else:

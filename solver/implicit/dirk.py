@@ -169,11 +169,7 @@ class DirkStepper(ImplicitStepper):
                 self._solver.forget(again)
                 second = solve(residual, correct, guess, scale, size, again, renew)
                 self.counts.add(second.iterations, None, second.iterations)
-                solved = second._replace(
-                    z=torch.where(again[:, None], second.z, solved.z),
-                    ok=torch.where(again, second.ok, solved.ok),
-                    finite=torch.where(again, second.finite, solved.finite),
-                )
+                solved = solved.replaced(again, second)
             self._learn(solved)
             self._solved_ok, self._solved_finite = solved.ok, solved.finite
             z = solved.z.masked_fill(~(rows & solved.ok)[:, None], 0.0)

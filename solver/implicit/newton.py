@@ -9,6 +9,7 @@ from torch import Tensor
 from solver.norms import power, rms_norm
 
 LIMIT, TIGHT_LIMIT = 8, 30  # iterations
+FASTEST = 0.02  # what a rate is remembered as at least: smaller ones are made of rounding errors
 RENEW = (8, 14, 20, 25)  # iterations of tight mode after which slow rows get a new matrix
 
 
@@ -20,6 +21,12 @@ class Solved(NamedTuple):
     finite: Tensor  # (B,) bool, nothing was NaN or infinite
     iterations: Tensor  # (B,) int64
     rate: Tensor  # (B,) last rate of convergence, 0 where one iteration was enough
+
+    def replaced(self, rows: Tensor, other: "Solved") -> "Solved":
+        """Return this with `rows (B,)` taken from `other`."""
+        z = torch.where(rows[:, None], other.z, self.z)
+        rest = zip(self[1:], other[1:], strict=True)
+        return Solved(z, *(torch.where(rows, theirs, mine) for mine, theirs in rest))
 
 
 class Newton:
@@ -89,7 +96,7 @@ class Newton:
             step = correct(residual(z))
             norm = rms_norm(step / scale)
             if before is None:
-                eta = power(known.clamp_min(self._eps), 0.8)
+                eta = power(known, 0.8)
             else:
                 rate = torch.where(going, norm / before, rate)
                 eta = torch.where(rate < 1, rate / (1 - rate), torch.inf)
@@ -111,7 +118,7 @@ class Newton:
                 done = close
             ok = ok | (going & done & good)
             if before is not None:
-                known = torch.where(going, eta, known)
+                known = torch.where(going, eta.clamp_min(FASTEST), known)
             going = going & ~done & ~lost
             before = norm
             if not bool(going.any()):
