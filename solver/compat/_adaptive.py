@@ -7,8 +7,6 @@ device.
 
 import bisect
 import math
-import struct
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -16,7 +14,7 @@ import torch
 from torch import Tensor
 
 from solver.compat._norms import rms
-from solver.compat._roots import first_zero
+from solver.compat._roots import beside
 from solver.compat._system import System, use
 from solver.compat._tableaus import ADAPTIVE, Pair
 
@@ -53,7 +51,7 @@ class Adaptive:
         self._min, self._max = float(options["min_step"]), float(options["max_step"])
         self._safety = float(options["safety"])
         self._grow, self._shrink = float(options["ifactor"]), float(options["dfactor"])
-        self._limit, self._first = int(options["max_num_steps"]), options["first_step"]
+        self.limit, self._first = int(options["max_num_steps"]), options["first_step"]
         self.dtype = torch.promote_types(options["dtype"], system.real)
         self._sign = system.sign
         y0 = system.y0
@@ -112,7 +110,7 @@ class Adaptive:
         dt = self.dt if math.isfinite(self.dt) else self._min
         dt = min(max(dt, self._min), self._max)
         if system.callbacks:
-            system.tell("callback_step", self._own(t), self.y, self._own(dt))
+            system.tell("callback_step", self.scalar(t), self.y, self.scalar(dt))
         t1 = self._rounded(t + sign * dt)
         assert (t1 - t) * sign > 0, f"underflow in dt {dt}"
         t1, stopped, jumped = self._stop(t, t1)
@@ -129,7 +127,7 @@ class Adaptive:
         accepted = (ratio <= 1 and not dt > self._max) or dt <= self._min
         if system.callbacks:
             name = "callback_accept_step" if accepted else "callback_reject_step"
-            system.tell(name, self._own(t), self.y, self._own(dt))
+            system.tell(name, self.scalar(t), self.y, self.scalar(dt))
         if accepted:
             if not ratio <= 1:
                 assert bool(y1.detach().isfinite().all()), f"non-finite values in state `y`: {y1}"
@@ -145,8 +143,10 @@ class Adaptive:
         """Take the slope at the end of the step just accepted for the next."""
         slope = None
         if self._jumped:
-            after = self._times([_beside(self.t, self._sign, self.system.real)])[0]
+            after = self._times([beside(self.t, self._sign, self.system.real)])[0]
             slope = self.system.slope(after, self.y)
+            if slope.requires_grad and torch.is_grad_enabled() and not self._graph:
+                self._to_graph()
         if self._graph:
             self._list[0] = self._list[-1] if slope is None else slope
         else:
@@ -178,7 +178,7 @@ class Adaptive:
             return t
         return float(torch.tensor(t, dtype=self.dtype))
 
-    def _own(self, t: float) -> Tensor:
+    def scalar(self, t: float) -> Tensor:
         return torch.tensor(t, dtype=self.dtype, device=self.y.device)
 
     def _times(self, times: list[float]) -> tuple[Tensor, ...]:
@@ -214,7 +214,7 @@ class Adaptive:
     def _attempt(self, t: float, h: float, t1: float) -> Tensor:
         """Evaluate the slopes of a step; return its end."""
         pair, real = self.pair, self.system.real
-        before = _beside(t1, -self._sign, real)
+        before = beside(t1, -self._sign, real)
         times = self._times([before if c == 1.0 else t + c * h for c in pair.c])
         if self._graph:
             y1 = self._stages_in_graph(times, h)
@@ -244,11 +244,15 @@ class Adaptive:
         return y_i
 
     def _sum(self, weights: tuple[float, ...], h: float) -> Tensor:
-        total: Tensor | None = None  # small terms first: the state may be much larger
+        total, factor = None, 1.0  # small terms first: the state may be much larger
         for slope, weight in zip(self._list, weights, strict=False):
-            if weight:
-                total = slope * weight if total is None else torch.add(total, slope, alpha=weight)
-        return self.y if total is None else torch.add(self.y, total, alpha=h)
+            if not weight:
+                continue
+            if total is None:
+                total, factor = slope, weight
+            else:
+                total = torch.add(total, slope, alpha=weight / factor)
+        return self.y if total is None else torch.add(self.y, total, alpha=factor * h)
 
     # Sizes of steps
 
@@ -301,113 +305,6 @@ class Adaptive:
         return min(100 * h0, h1)
 
 
-def integrate(method: str, system: System) -> Tensor:
-    """Return the states at all times, `(T, *shape)`."""
-    solve, times = Adaptive(method, system), system.t.detach().to(torch.float64).tolist()
-    if len(times) == 1:
-        return system.y0[None]
-    solve.begin()
-    found = [system.y0[None]]
-    at, steps, sign, last = 1, 0, system.sign, len(times)
-    while at < last:
-        assert steps < solve._limit, f"max_num_steps exceeded ({steps}>={solve._limit})"
-        steps += 1
-        if not solve.step():
-            continue
-        end = at
-        while end < last and (times[end] - solve.t) * sign <= 0:
-            end += 1
-        if end > at:
-            found.append(solve.read(_places(solve, times[at:end], system.t[at:end])))
-            at, steps = end, 0
-        solve.go_on()
-    return torch.cat(found)
-
-
-def _places(solve: Adaptive, times: list[float], given: Tensor) -> list[float] | Tensor:
-    """Return the places of outputs in the step just accepted."""
-    places = [(time - solve.t_before) / solve.h for time in times]
-    if solve.shift is None:
-        return places
-    found = torch.tensor(places, dtype=torch.float64, device=given.device)
-    return found + ((given - given.detach()) - solve.shift) / solve.h
-
-
-def until_event(
-    method: str, system: System, event: Callable[[Tensor, Tensor], Tensor]
-) -> tuple[Tensor, Tensor]:
-    """Return when `event` first becomes zero, and the states at both ends, `(2, *shape)`."""
-    solve = Adaptive(method, system)
-    solve.begin()
-
-    def value(t: float, y: Tensor) -> float:
-        with torch.no_grad():
-            return float(event(solve._own(t), y))
-
-    before = now = value(solve.t, solve.y)
-    if now == 0:
-        return solve._own(solve.t), torch.stack([system.y0, solve.y])
-    steps = 0
-    while True:
-        assert steps < solve._limit, f"max_num_steps exceeded ({steps}>={solve._limit})"
-        steps += 1
-        if not solve.step():
-            continue
-        now = value(solve.t, solve.y)
-        if now * before <= 0 or math.isnan(now):
-            break
-        before = now
-        solve.go_on()
-
-    def inside(theta: float) -> float:
-        with torch.no_grad():
-            y = solve.read([theta])[0]
-        return value(solve.t_before + theta * solve.h, y)
-
-    size = max(abs(solve.t_before), abs(solve.t)) / abs(solve.h)
-    theta = first_zero(
-        inside, 0.0, 1.0, before, now, 4 * torch.finfo(solve.dtype).eps * max(size, 1)
-    )
-    y1 = solve.read([theta])[0]
-    return solve._own(solve.t_before + theta * solve.h), torch.stack([system.y0, y1])
-
-
-def dense(method: str, system: System) -> Callable[[Any], Tensor]:
-    """Return the solution between the first and the last time as a function of time."""
-    solve, end, sign = Adaptive(method, system), float(system.t[-1].detach()), system.sign
-    solve.begin()
-    starts, ends, polynomials = [], [], []
-    steps = 0
-    while (end - solve.t) * sign > 0:
-        assert steps < solve._limit, f"max_num_steps exceeded ({steps}>={solve._limit})"
-        steps += 1
-        if solve.step():
-            starts.append(solve.t_before)
-            ends.append(solve.t)
-            polynomials.append(solve.coefficients())
-            solve.go_on()
-    like = {"dtype": torch.float64, "device": system.y0.device}
-    first, last = torch.tensor(starts, **like), torch.tensor(ends, **like)
-    keys, whole = first * sign, torch.stack(polynomials)
-    low = float(system.t[0].detach())
-
-    def solution(t: Any) -> Tensor:
-        at = torch.as_tensor(t, **like)
-        inside = ((at.detach() - low) * sign >= 0) & ((last[-1] - at.detach()) * sign >= 0)
-        assert bool(inside.all()), f"t must lie between {low} and {ends[-1]}"
-        place = torch.searchsorted(keys, (at.detach() * sign).contiguous(), right=True) - 1
-        place = place.clamp(min=0)
-        theta = (at - first[place]) / (last[place] - first[place])
-        theta = theta.to(system.real).reshape(*at.shape, *[1] * system.y0.ndim)
-        rows = whole[place].movedim(at.ndim, 0)
-        y = rows[-1]
-        for row in rows[:-1].flip(0):
-            y = row + theta * y
-        return y
-
-    return solution
-
-
 def _stops(step_t: Any, jump_t: Any, t0: float, sign: float) -> tuple[list[float], list[float]]:
     lists = []
     for given in (step_t, jump_t):
@@ -419,17 +316,3 @@ def _stops(step_t: Any, jump_t: Any, t0: float, sign: float) -> tuple[list[float
         raise ValueError("`step_t` and `jump_t` must not have any repeated elements between them.")
     first = [bisect.bisect([t * sign for t in each], t0 * sign) for each in lists]
     return lists[0][first[0] :], lists[1][first[1] :]
-
-
-def _beside(t: float, sign: float, dtype: torch.dtype) -> float:
-    """Return the next number of a dtype above `t`, or below for a negative sign."""
-    if dtype == torch.float64:
-        return math.nextafter(t, sign * math.inf)
-    if dtype != torch.float32 or not math.isfinite(t):
-        return t
-    near: float = struct.unpack("f", struct.pack("f", t))[0]
-    if near == 0.0:
-        return sign * 2.0**-149
-    bits: int = struct.unpack("i", struct.pack("f", near))[0]
-    bits += 1 if (near > 0) == (sign > 0) else -1
-    return struct.unpack("f", struct.pack("i", bits))[0]

@@ -79,7 +79,7 @@ class AdjointMethod(torch.autograd.Function):
         return event_t, states
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx: Any, *gradients: Any) -> Any:
         """Go back from output to output; the state is set to that of the solve at each."""
         given, states, *params = ctx.saved_tensors
         t, at = given, gradients[-1]

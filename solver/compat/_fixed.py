@@ -1,18 +1,18 @@
 """Steps on a given grid: torchdiffeq's explicit methods, and what all methods on a grid share.
 
-Times are floats, or scalar tensors where derivatives by them are wanted; the same code runs on both.
+Times are floats, or tensors where derivatives by them are wanted; the same code runs on both.
 """
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from solver.compat._adaptive import _beside
-from solver.compat._roots import first_zero
+from solver.compat._roots import beside, first_zero
 from solver.compat._system import System, use
 
 OPTIONS: dict[str, Any] = {
@@ -56,16 +56,16 @@ class FixedGrid(ABC):
     def step(self, t0: Time, dt: Time, t1: Time, y0: Tensor) -> tuple[Tensor, Tensor]:
         """Return the state at the end of a step, and the slope at its start."""
 
-    def slope(self, t: Time, y: Tensor, beside: float = 0.0) -> Tensor:
-        """Evaluate the vector field; `beside` is 1 just behind `t`, -1 just before it."""
+    def slope(self, t: Time, y: Tensor, side: float = 0.0) -> Tensor:
+        """Evaluate the vector field; `side` is 1 for just behind `t`, -1 for just before it."""
         system = self.system
-        if beside and self.perturb:
-            toward = beside * self.sign
+        if side and self.perturb:
+            toward = side * self.sign
             if isinstance(t, Tensor):
-                near = _beside(float(t.detach()), toward, system.real)
+                near = beside(float(t.detach()), toward, system.real)
                 t = near + (t - t.detach())
             else:
-                t = _beside(t, toward, system.real)
+                t = beside(t, toward, system.real)
         return system.slope(system.time(t), y)
 
     def integrate(self) -> Tensor:
@@ -75,18 +75,26 @@ class FixedGrid(ABC):
         y, found = system.y0, [system.y0]
         assert bool(grid[0] == asked[0]), "the grid must begin with the first time"
         assert bool(grid[-1] == asked[-1]), "the grid must end with the last time"
-        last = len(asked)
-        for t0, t1 in zip(grid[:-1], grid[1:], strict=True):
+        last, line = len(asked), self.interp == "linear"
+        self.prepare(grid)
+        for t0, t1 in pairwise(grid):
             dt = t1 - t0
             if system.callbacks:
                 system.tell("callback_step", t0, y, dt * sign)
             y1, f0 = self.step(t0, dt, t1, y)
-            if len(found) < last and (t1 - asked[len(found)]) * sign >= 0:
-                read = self._reader(t0, t1, y, y1, f0)
-                while len(found) < last and (t1 - asked[len(found)]) * sign >= 0:
-                    found.append(read(asked[len(found)]))
+            at = len(found)
+            if at < last and (t1 - asked[at]) * sign >= 0:
+                if line and not self._tensors and t1 == asked[at]:
+                    found.append(y1)
+                else:
+                    read = self._reader(t0, t1, y, y1, f0)
+                    while len(found) < last and (t1 - asked[len(found)]) * sign >= 0:
+                        found.append(read(asked[len(found)]))
             y = y1
         return torch.stack(found)
+
+    def prepare(self, grid: list[Any]) -> None:  # noqa: B027
+        """Take up the grid that is about to be gone through, in order."""
 
     def until_event(self, event: Callable[[Tensor, Tensor], Tensor]) -> tuple[Tensor, Tensor]:
         """Return when `event` changes its sign, and the states at both ends, `(2, *shape)`.
@@ -148,17 +156,16 @@ class FixedGrid(ABC):
         self, t0: Time, t1: Time, y0: Tensor, y1: Tensor, f0: Tensor
     ) -> Callable[[Time], Tensor]:
         """Return the state inside a step, as a function of time."""
+        dt = t1 - t0
         if self.interp == "linear":
 
             def line(t: Time) -> Tensor:
-                if t == t0:
-                    return y0
-                if t == t1:
-                    return y1
-                return plus(y0, (t - t0) / (t1 - t0), y1 - y0)
+                if t == t1:  # the time itself may still have its derivative
+                    return plus(y1, (t - t1) / dt, y1 - y0) if self._tensors else y1
+                return plus(y0, (t - t0) / dt, y1 - y0)
 
             return line
-        f1, dt = self.slope(t1, y1), t1 - t0
+        f1 = self.slope(t1, y1)
 
         def cubic(t: Time) -> Tensor:
             x = (t - t0) / dt
@@ -175,12 +182,38 @@ class ExplicitGrid(FixedGrid):
     def __init__(self, method: str, system: System):
         """Look up the coefficients."""
         super().__init__(method, system)
-        self._c, self._a, self._b = EXPLICIT[method]
+        self._method = EXPLICIT[method]
+        self._times: Iterator[Tensor] = iter(())  # those of all stages, step after step
+
+    def prepare(self, grid: list[Any]) -> None:
+        """Make the times of all stages at once."""
+        if self._tensors:
+            return
+        whole = torch.tensor(grid, dtype=torch.float64)
+        start, end = whole[:-1, None], whole[1:, None]
+        nodes = torch.tensor([0.0, *self._method[0]], dtype=torch.float64)
+        times = torch.where(nodes == 1.0, end, start + nodes * (end - start))
+        real = self.system.real
+        if self.perturb:
+            sides = torch.where(nodes == 0.0, self.sign, torch.where(nodes == 1.0, -self.sign, 0))
+            times = times.to(real)
+            near = torch.nextafter(times, (sides * math.inf).to(real).expand_as(times))
+            times = torch.where(sides == 0, times, near)
+        self._times = iter(times.to(dtype=real, device=self.system.y0.device).unbind(0))
 
     def step(self, t0: Time, dt: Time, t1: Time, y0: Tensor) -> tuple[Tensor, Tensor]:
         """Take one step."""
-        slopes = [self.slope(t0, y0, 1.0)]
-        return explicit_step(self, (self._c, self._a, self._b), t0, dt, t1, y0, slopes), slopes[0]
+        times = next(self._times, None)
+        if times is None:
+            slopes = [self.slope(t0, y0, 1.0)]
+            return explicit_step(self, self._method, t0, dt, t1, y0, slopes), slopes[0]
+        slope, rows, y = self.system.slope, self._method[1], y0
+        first, *later = times.unbind(0)
+        slopes = [slope(first, y0)]
+        for t, row in zip(later, rows, strict=True):
+            y = _sum(y0, dt, row, slopes)
+            slopes.append(slope(t, y))
+        return _sum(y0, dt, self._method[2], slopes), slopes[0]
 
 
 Coefficients = tuple[Sequence[float], Sequence[Sequence[float]], Sequence[float]]
@@ -213,8 +246,12 @@ def explicit_step(
 
 def _sum(y: Tensor, dt: Time, weights: Sequence[float], slopes: list[Tensor]) -> Tensor:
     """Return `y + dt * sum(weights * slopes)`, the small terms added up first."""
-    total: Tensor | None = None
+    total, factor = None, 1.0
     for weight, slope in zip(weights, slopes, strict=True):
-        if weight:
-            total = slope * weight if total is None else torch.add(total, slope, alpha=weight)
-    return y if total is None else plus(y, dt, total)
+        if not weight:
+            continue
+        if total is None:
+            total, factor = slope, weight  # of what is added up, so that one term needs no product
+        else:
+            total = torch.add(total, slope, alpha=weight / factor)
+    return y if total is None else plus(y, factor * dt, total)

@@ -59,7 +59,7 @@ class PartNorm:
             self._scale = torch.tensor(scale, dtype=x.abs().dtype, device=x.device)
         assert self._scale is not None
         pieces = x[: sum(self._sizes)].split(self._sizes)
-        norms = torch.stack(tuple(torch._foreach_norm(pieces)))
+        norms = torch.stack(tuple(torch._foreach_norm(pieces)))  # pyright: ignore[reportPrivateImportUsage, reportPrivateUsage]
         return (norms * self._scale).amax()
 
 

@@ -1,7 +1,10 @@
-"""The place where a function of one number changes sign."""
+"""Numbers beside a number, and where a function of one number changes sign."""
 
 import math
+import struct
 from collections.abc import Callable
+
+import torch
 
 
 def first_zero(
@@ -39,3 +42,17 @@ def first_zero(
             b, f_b = x, value
         reach /= 2
     return b
+
+
+def beside(t: float, sign: float, dtype: torch.dtype) -> float:
+    """Return the next number of a dtype above `t`, or below for a negative sign."""
+    if dtype == torch.float64:
+        return math.nextafter(t, sign * math.inf)
+    if dtype != torch.float32 or not math.isfinite(t):
+        return t
+    near: float = struct.unpack("f", struct.pack("f", t))[0]
+    if near == 0.0:
+        return sign * 2.0**-149
+    bits: int = struct.unpack("i", struct.pack("f", near))[0]
+    bits += 1 if (near > 0) == (sign > 0) else -1
+    return struct.unpack("f", struct.pack("i", bits))[0]

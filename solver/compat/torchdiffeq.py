@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from solver.compat import _adaptive, _fixed, _scipy
+from solver.compat import _adaptive, _drive, _fixed, _scipy
 from solver.compat._adams import Adams
 from solver.compat._adjoint import AdjointMethod, adjoint_norm, read_parameters
 from solver.compat._fixed import EXPLICIT, ExplicitGrid, FixedGrid
@@ -219,7 +219,7 @@ def odeint_dense(
     like = t0 if isinstance(t0, Tensor) else y0.abs()
     t = torch.stack([torch.as_tensor(end).detach().to(like).reshape(()) for end in (t0, t1)])
     _, system, _ = _read(func, y0, t, rtol, atol, name, options, None)
-    return _adaptive.dense(name, system)
+    return _drive.dense(name, system)
 
 
 def _read(
@@ -258,13 +258,13 @@ def _signs(event_fn: Any, t0: Tensor, y0: Any) -> Tensor:
 
 def _solve(name: str, system: System) -> Tensor:
     if name in ADAPTIVE:
-        return _adaptive.integrate(name, system)
+        return _drive.integrate(name, system)
     return _scipy.integrate(system) if name == "scipy_solver" else _grid(name, system).integrate()
 
 
 def _solve_until(name: str, system: System, event: Event) -> tuple[Tensor, Tensor]:
     if name in ADAPTIVE:
-        return _adaptive.until_event(name, system, event)
+        return _drive.until_event(name, system, event)
     assert name != "scipy_solver", "scipy_solver has no events here: use an adaptive method"
     return _grid(name, system).until_event(event)
 

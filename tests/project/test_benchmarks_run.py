@@ -15,6 +15,7 @@ SMALLEST = {
     "hooks.py": ("--batch", "2", "--rounds", "1"),
     "optim.py": ("--tensors", "2", "--rounds", "1"),
     "adjoints.py": ("--small", "--steps", "20", "--rounds", "1"),
+    "torchdiffeq_drop_in.py": ("--only", "bouncing_ball", "--rounds", "1"),
 }
 
 
