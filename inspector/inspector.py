@@ -218,7 +218,7 @@ class Inspector(TrainingRecorder):
         if self._writer is None or self._writer.closed or info in self._solves:
             return
         ordinal = next(self._seen)
-        iteration = self._iterations.number
+        iteration = self._iterations.current
         forward = None if info.backward_of is None else self._numbers.get(info.backward_of)
         if forward is not None:
             unit = forward[1]

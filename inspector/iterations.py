@@ -117,8 +117,15 @@ class Iterations:
         """Which samples the rows of this iteration's solves are, if that was said."""
         return None if self._open is None else self._open.samples
 
-    def begin(self, step: int | None, samples: Samples | None = None) -> Ending:
+    def begin(
+        self, step: int | None, samples: Samples | None = None, first_solve: int | None = None
+    ) -> Ending:
         """End the iteration under way and begin the next.
+
+        Args:
+            step: its number; the next one if None.
+            samples: that the rows of its solves are.
+            first_solve: that belongs to it, if some have begun before.
 
         Raises:
             TypeError: the step is no whole number.
@@ -130,6 +137,7 @@ class Iterations:
         self.end()
         self.number = int(step)
         first = 0 if self._writer is None else self._writer.started
+        first = first if first_solve is None else first_solve
         self._open = _Iteration(self.number, time.perf_counter(), samples, first)
         return Ending(self, self.number)
 
@@ -215,4 +223,5 @@ def backward_record(info: BackwardInfo, solve: int, iteration: int | None) -> di
         *("predicted_bytes", "allocated_bytes", "seconds"),
     )
     record: dict[str, Any] = {"kind": "backward", "solve": solve, "iteration": iteration}
+    record["time"] = time.time()
     return record | {name: getattr(info, name) for name in names}

@@ -1,7 +1,8 @@
 """A training as tables: one line an iteration, one line a rank, built from the small files."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,9 @@ FIRST_COLUMNS = ("iteration", "session", "rank", "current", "time", "solve", "so
 _BYTES = ("checkpoint_bytes", "graph_bytes", "gradient_bytes", "allocated_bytes")
 
 Line = dict[str, Any]
+Logged = tuple[list[int], list[int]]  # solves begun before, ascending; iteration they belong to
+NONE: Logged = ([], [])
+NOWHERE = -(1 << 62)
 
 
 def iterations_frame(run: "Run") -> "pd.DataFrame":
@@ -29,34 +33,46 @@ def iterations_frame(run: "Run") -> "pd.DataFrame":
 
     sessions = run.sessions()
     found: dict[str, dict[int, Line]] = {token: {} for token in sessions}
+    told: dict[str, Logged] = {}
     for token, record in run.raw_iterations():
-        at = record.get("iteration")
+        at, solves = record.get("iteration"), record.get("solves")
+        if isinstance(solves, list) and len(solves) == 2 and isinstance(at, int):
+            ends, iterations = told.setdefault(token, ([], []))
+            if int(number(solves[0]) or 0) > (ends[-1] if ends else 0):
+                ends.append(int(solves[0]))  # what began between iterations belongs to none
+                iterations.append(NOWHERE)
+            ends.append(int(number(solves[1]) or 0))
+            iterations.append(at)
         values = record.get("values")
         if isinstance(at, int) and isinstance(values, dict):
             line = found[token].setdefault(at, {})
             line["time"] = number(record.get("time"))
             line.update((name, number(value)) for name, value in values.items())
-    own = {*FIRST_COLUMNS, "adjoint"}
-    logged: dict[str, tuple[list[int], list[int]]] = {}
+    own = {*FIRST_COLUMNS, "adjoint", "non_finite"}
+    logged: dict[str, Logged] = {}
     for token, record in run.raw_scalars():
         at = record.get("iteration")
         if not isinstance(at, int):
             continue
         line = found[token].setdefault(at, {})
         line.setdefault("time", number(record.get("time")))
-        name = str(record.get("name"))
-        line[f"{name} (logged)" if name in own else name] = number(record.get("value"))
+        name, value = str(record.get("name")), number(record.get("value"))
+        line[f"{name} (logged)" if name in own else name] = value
+        if not isfinite(value):
+            line["non_finite"] = line.get("non_finite", 0) + 1
         solves, iterations = logged.setdefault(token, ([], []))
         solves.append(int(number(record.get("solve")) or 0))
         iterations.append(at)
     for token, lines in run.lines.items():
-        _add_solves(run, token, lines.solves, found[token], logged.get(token, ([], [])))
+        # who says where iterations begin and end does so for all solves
+        places = told[token] if token in told else logged.get(token, NONE)
+        _add_solves(run, token, lines.solves, found[token], places)
     rows = [
         {"iteration": at, "session": sessions[token], "rank": rank_of(token)} | line
         for token, lines in found.items()
         for at, line in lines.items()
     ]
-    frame = pd.DataFrame(rows).drop(columns=["_forward", "_backward"], errors="ignore")
+    frame = pd.DataFrame(rows)
     for name in (*FIRST_COLUMNS, "loss"):
         if name not in frame:
             frame[name] = pd.Series(np.nan, index=frame.index, dtype="f8")
@@ -91,7 +107,7 @@ def _add_solves(
     token: str,
     solves: Mapping[int, SolveState],
     lines: dict[int, Line],
-    logged: tuple[Sequence[int], Sequence[int]],
+    logged: Logged,
 ) -> None:
     """Add what the solves of a writer took to the lines of their iterations."""
     for local, state in solves.items():
@@ -117,12 +133,12 @@ def _add_solves(
 def iteration_of(
     state: SolveState,
     solves: Mapping[int, SolveState],
-    logged: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    logged: Logged = NONE,
 ) -> int | None:
     """Return the iteration a solve belongs to: that of its forward solve, or the next one logged.
 
     Args:
-        logged: solves begun before each logged number, ascending, and its iteration.
+        logged: solves begun before each number logged, or before the end of each iteration.
     """
     forward = state.start.get("backward_of")
     if isinstance(forward, int) and forward in solves:
@@ -131,15 +147,18 @@ def iteration_of(
     if isinstance(at, int):
         return at
     place = bisect_right(logged[0], state.local)
-    return logged[1][place] if place < len(logged[1]) else None
+    found = logged[1][place] if place < len(logged[1]) else NOWHERE
+    return None if found == NOWHERE else found
 
 
 def _add_counts(line: Line, kind: str, end: Mapping[str, Any]) -> None:
-    """Add what the last line of a solve tells; of several solves spreads are averaged."""
+    """Add what the last line of a solve tells.
+
+    Spreads of several solves are added, as if a row that is slow in one were slow in all of them.
+    """
     totals = end.get("totals")
     if not isinstance(totals, dict):
         return
-    seen = line[f"_{kind}"] = line.get(f"_{kind}", 0) + 1
     _sum(line, f"{kind}_nfe", totals.get("n_f_evals"))
     _sum(line, f"{kind}_steps", totals.get("n_steps"))
     _sum(line, f"{kind}_refused", totals.get("n_rejected"))
@@ -152,11 +171,7 @@ def _add_counts(line: Line, kind: str, end: Mapping[str, Any]) -> None:
         if not isinstance(spread, list) or len(spread) != len(_SPREAD):
             continue
         for word, value in zip(_SPREAD, spread, strict=True):
-            key, value = f"{kind}_{name}_{word}", number(value)
-            if word == "max":
-                line[key] = max(line.get(key, value), value)
-            else:
-                line[key] = line.get(key, 0.0) + (value - line.get(key, 0.0)) / seen
+            _sum(line, f"{kind}_{name}_{word}", value)
     line["memory_bytes"] = max(line.get("memory_bytes", 0.0), number(end.get("memory_bytes")))
 
 
@@ -172,9 +187,9 @@ def _add_backward(line: Line, record: Mapping[str, Any]) -> None:
 
 
 def _sum(line: Line, name: str, value: Any) -> None:
-    found = number(value)
+    found = value if type(value) is int else number(value)
     if found == found:
-        line[name] = line.get(name, 0.0) + found
+        line[name] = line[name] + found if name in line else float(found)
 
 
 def ranks_frame(run: "Run") -> "pd.DataFrame":
@@ -184,7 +199,10 @@ def ranks_frame(run: "Run") -> "pd.DataFrame":
     table = run.iterations()
     sessions = run.sessions()
     behind: dict[str, list[float]] = {}
-    if "forward_seconds" in table:
+    if "forward_seconds" in table and table["rank"].nunique() == 1:
+        median = float(table["forward_seconds"].median())
+        behind[str(table["rank"].iloc[0])] = [median, float("nan")]
+    elif "forward_seconds" in table:
         wide = table.pivot_table(
             index=["session", "iteration"], columns="rank", values="forward_seconds"
         )

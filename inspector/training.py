@@ -1,7 +1,7 @@
 """The part of the recorder that a training talks to: iterations, numbers, what it watches."""
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,7 @@ class TrainingRecorder(Hook):
         """
         samples = None if sample_ids is None else Samples(sample_ids)
         if self._iterations.number is None:
-            self._iterations.begin(None)
+            self._iterations.begin(None, first_solve=0)
         if scalars:
             self.log(**scalars)
         self._iterations.begin(None, samples)
@@ -228,6 +228,26 @@ class TrainingRecorder(Hook):
                     self._watched.remove(watch)
                     self.event("watch", f"the model is no longer watched: {error}")
                     return
+
+    def attach_torchdiffeq(self, func: Any) -> Callable[[], None]:
+        """Record every solve of `torchdiffeq.odeint(func, ...)`, see `adapters.torchdiffeq.attach`.
+
+        Returns:
+            A function that detaches again.
+        """
+        from inspector.adapters.torchdiffeq import attach
+
+        return attach(self, func)
+
+    def attach_torchode(self, solver: Any) -> Callable[[], None]:
+        """Record every solve of a torchode solver, see `adapters.torchode.attach`.
+
+        Returns:
+            A function that detaches again.
+        """
+        from inspector.adapters.torchode import attach
+
+        return attach(self, solver)
 
 
 def checked_tags(tags: Iterable[str]) -> list[str]:

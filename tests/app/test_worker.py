@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 import time
 
 import pytest
@@ -144,6 +145,19 @@ class TestComparisons:
         finally:
             worker.ComparisonWriter = original
         assert len(seen) == len(Comparison(path).table()) == 1
+        assert open_run(path).status == "cancelled"
+
+    def test_cancel_does_not_wait_for_a_solve_to_end(self, tmp_path):
+        path = tmp_path / "run"
+        path.mkdir()
+        write_json(path / "control.json", {"command": "run"})
+        long = COMPARED | {"sweep": "steps", "values": [100_000], "modes": ["aca"]}
+        timer = threading.Timer(1.5, write_json, (path / "control.json", {"command": "cancel"}))
+        timer.start()
+        began = time.monotonic()
+        with pytest.raises(worker.Cancelled, match="by a viewer"):
+            worker.record_comparison(long, path, obey=True)
+        assert time.monotonic() - began < 10
         assert open_run(path).status == "cancelled"
 
     def test_a_bad_spec_is_recorded_as_failed(self, tmp_path):
