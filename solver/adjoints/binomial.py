@@ -11,7 +11,7 @@ from torch import Tensor
 from solver.adjoints.aca import WholeStep
 from solver.adjoints.mesh import Mesh, MeshRecord, Window
 from solver.adjoints.parameters import VectorJacobian
-from solver.adjoints.replay import Replay, StateSource, StepReverser
+from solver.adjoints.replay import Replay, StepReverser
 from solver.bounds import Bounds, Help, check_bounds
 from solver.errors import InvalidArgument
 from solver.loop import Problem
@@ -61,10 +61,10 @@ class Binomial(Replay):
 
     def states(
         self, problem: Problem, mesh: Mesh, record: MeshRecord | None, start: Tensor, pad: Tensor
-    ) -> StateSource:
-        """Return what makes the states again, last ones first."""
+    ) -> Iterator[Tensor]:
+        """Make the states again, last ones first."""
         assert isinstance(record, _ThinRecord)
-        return _Remade(problem, mesh, record, start, pad, self.slots(pad))
+        return _Remade(problem, mesh, record, start, pad, self.slots(pad)).below(mesh.length)
 
 
 @final
@@ -128,7 +128,7 @@ class _ThinRecord(MeshRecord):
 
 
 @final
-class _Remade(StateSource):
+class _Remade:
     """States at the start of each step, last ones first, made again from those that were kept.
 
     Args:
@@ -159,13 +159,8 @@ class _Remade(StateSource):
         self._stepper, self._mesh, self._record = stepper, mesh, record
         self._start, self._pad, self._slots = start, pad, slots
         self._window: Window | None = None
-        self._made = self._below(mesh.length)
 
-    def next(self) -> Tensor:
-        """Return the state `(B, D)` at the start of the step before the last one returned."""
-        return next(self._made)
-
-    def _below(self, length: int) -> Iterator[Tensor]:
+    def below(self, length: int) -> Iterator[Tensor]:
         """Yield the states of all steps, span by span between the states that were kept."""
         stride, record = self._record.stride, self._record
         kept = -(-length // stride)

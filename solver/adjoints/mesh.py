@@ -137,6 +137,7 @@ class MeshRecord:
         """Return the mesh, and for each output value the step it was read off, `(n,)`."""
         self._pack()
         steps = torch.cat(self._output_steps) if self._output_steps else None
+        self._outputs = None  # what a record keeps apart must not keep results alive
         return Mesh(self.chunks, self.count), steps
 
 

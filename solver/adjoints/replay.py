@@ -69,14 +69,6 @@ class StepReverser(ABC):
         """Take up what the graphs of the first step reversed kept at most."""
 
 
-class StateSource(ABC):
-    """Gives the states at the start of steps that the mesh does not hold, last ones first."""
-
-    @abstractmethod
-    def next(self) -> Tensor:
-        """Return the state `(B, D)` at the start of the step before the last one returned."""
-
-
 @dataclass(frozen=True)
 class Replay(Adjoint):
     """Base of the gradient modes that go back over the accepted steps."""
@@ -102,8 +94,10 @@ class Replay(Adjoint):
 
     def states(
         self, problem: Problem, mesh: Mesh, record: MeshRecord | None, start: Tensor, pad: Tensor
-    ) -> StateSource | None:
-        """Return where states come from that the mesh does not hold, None if it holds all.
+    ) -> Iterator[Tensor] | None:
+        """Yield the states `(B, D)` at the start of each step, last ones first.
+
+        None if the mesh holds them all.
 
         Args:
             problem: everything detached.
@@ -377,7 +371,7 @@ class _Backward:
         for window in self._mesh.windows_backward(self._start, like):
             for i in reversed(range(len(window.t))):
                 # A graph that keeps a state must not keep the window.
-                state = window.y[i].clone() if source is None else source.next()
+                state = window.y[i].clone() if source is None else next(source)
                 yield window, i, state
 
     def _step(
