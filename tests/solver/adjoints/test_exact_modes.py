@@ -5,11 +5,13 @@ import torch
 
 from solver import catalogue, solve_ivp
 from solver.adjoints.aca import ACA
+from solver.adjoints.binomial import Binomial
 from solver.adjoints.checkpoint_steps import CheckpointSteps
 from solver.adjoints.symplectic import Symplectic
 
 EXACT = [
     CheckpointSteps(), ACA(), Symplectic(), Symplectic(keep="graphs"), Symplectic(keep="values"),
+    Binomial(0.0),
 ]  # fmt: skip
 # One implicit method for each kind of stepper: the others differ in numbers only.
 KINDS = {"kvaerno5", "rodas5p", "radau5", "gauss4", "trapezoid", "implicit_midpoint"}
