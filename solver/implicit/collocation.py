@@ -211,7 +211,7 @@ class CollocationStepper(ImplicitStepper):
                 lambda r: matrix[0].solve(r),
                 z, scale, size, rows, renew,
             )  # fmt: skip
-            self.counts.add(solved.iterations * self._count, None, solved.iterations)
+            self._counts.add(solved.iterations * self._count, None, solved.iterations)
             return solved
 
         first = self._guess(h)
@@ -244,7 +244,7 @@ class CollocationStepper(ImplicitStepper):
     def _attached(self, times: list[Tensor], h: Tensor, y: Tensor, z: Tensor) -> Tensor:
         """Return the solution as a function of what it was made from, to first order."""
         active = (h.detach()[:, 0] > 0).long()
-        self.counts.add(active * self._count, active)
+        self._counts.add(active * self._count, active)
         with torch.enable_grad():
             slopes, jacobians = [], []
             for time, part in zip(times, self._apart(z), strict=True):
@@ -273,7 +273,7 @@ class CollocationStepper(ImplicitStepper):
             slope = self._slope(self._at_start(t).detach(), y + error)
             second = factored.solve(hg * slope + parts)
             error = torch.where(large[:, None], second, error)
-            self.counts.add(large.long())
+            self._counts.add(large.long())
         return error
 
     def _weighted(self, error: Tensor, y: Tensor, y1: Tensor) -> Tensor:

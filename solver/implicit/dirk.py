@@ -160,7 +160,7 @@ class DirkStepper(ImplicitStepper):
         with torch.no_grad():
             solve = self._solver.solve
             solved = solve(residual, correct, guess, scale, size, rows, renew)
-            self.counts.add(solved.iterations, None, solved.iterations)
+            self._counts.add(solved.iterations, None, solved.iterations)
             again = rows & ~solved.ok & solved.finite & ~self._current
             if bool(again.any()):  # with the Jacobian of an earlier step: try that of this one
                 self._take_jacobian(bare_time, bare_base, again)
@@ -168,13 +168,13 @@ class DirkStepper(ImplicitStepper):
                 self._current = self._current | again
                 self._solver.forget(again)
                 second = solve(residual, correct, guess, scale, size, again, renew)
-                self.counts.add(second.iterations, None, second.iterations)
+                self._counts.add(second.iterations, None, second.iterations)
                 solved = solved.replaced(again, second)
             self._learn(solved)
             self._solved_ok, self._solved_finite = solved.ok, solved.finite
             z = solved.z.masked_fill(~(rows & solved.ok)[:, None], 0.0)
         if self._graph:
-            self.counts.add(rows.long(), rows.long())
+            self._counts.add(rows.long(), rows.long())
         return self._attached(time, h, base, z) if self._graph else z
 
     def _j_known(self) -> Tensor:

@@ -144,7 +144,7 @@ class Jacobian:
                     is_grads_batched=True,
                 )  # fmt: skip
                 return [None if g is None else g.transpose(0, 1) for g in got]
-            except (RuntimeError, NotImplementedError):  # a backward that cannot be batched
+            except RuntimeError:  # a backward that cannot be batched
                 self._in_one = False
         parts: list[tuple[Tensor | None, ...]] = []
         for i in range(dim):

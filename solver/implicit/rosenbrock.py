@@ -144,7 +144,7 @@ class RosenbrockStepper(ImplicitStepper):
         found = self._jacobian.at(self._at_start(t), y, graph=self._graph, time=True)
         assert found.by_time is not None
         calls = self._field.field.calls - calls
-        self.counts.add(wanted * calls, wanted.long())
+        self._counts.add(wanted * calls, wanted.long())
         self._start, self._j, self._by_time = found
         self._current = self._current | wanted
 
@@ -171,7 +171,7 @@ class RosenbrockStepper(ImplicitStepper):
                 right = torch.add(right, _sum(u, self._g[i]), alpha=self._gamma)
             u.append(factored.solve(right))
         self._u = u
-        self.counts.add(self._active(dt) * (len(self._c) - 1 - sum(self._repeats)))
+        self._counts.add(self._active(dt) * (len(self._c) - 1 - sum(self._repeats)))
         return y + _sum(u, self._m)
 
     def replay(
@@ -204,7 +204,7 @@ class RosenbrockStepper(ImplicitStepper):
         """Let the next attempt of `rows (B,)` begin just behind a jump."""
         self._behind = t.detach() if self._behind is None else torch.maximum(self._behind, t)
         self._current = self._current & ~rows
-        self.counts.add(-rows.long())  # counted as if it were made here
+        self._counts.add(-rows.long())  # counted as if it were made here
 
     def known_slopes(self) -> list[Tensor]:
         """Return the slope at the start and the stages of the attempt just made."""

@@ -43,7 +43,7 @@ class ImplicitStepper(ReplayingStepper):
         self._tolerance = Tolerance(1e-4, 1e-6) if tolerance is None else tolerance
         self._tight, self._like = exact or tolerance is None, like
         self._real = real_dtype(like.dtype)
-        self.counts = Counts(like)
+        self._counts = self.counts = Counts(like)
         self._j: Tensor | None = None  # (B, D, D)
         never = torch.zeros(len(like), dtype=torch.bool, device=like.device)
         self._current = never  # rows whose Jacobian was taken at their present state
@@ -105,7 +105,7 @@ class ImplicitStepper(ReplayingStepper):
         calls = self._field.field.calls
         found = self._jacobian.at(t.detach(), y.detach())
         calls = self._field.field.calls - calls
-        self.counts.add(rows * calls, rows.long())
+        self._counts.add(rows * calls, rows.long())
         self._keep_jacobian(found, rows)
 
     def _keep_jacobian(self, found: Linearised, rows: Tensor) -> None:
@@ -154,12 +154,12 @@ class ImplicitStepper(ReplayingStepper):
     def keep(self) -> Any:
         """Return counts, Jacobians and what is known of convergence."""
         known = [newton.rate for newton in self._newtons]
-        return self.counts.kept(), self._j, self._current, self._slow, known
+        return self._counts.kept(), self._j, self._current, self._slow, known
 
     def restore(self, kept: Any) -> None:
         """Take these up again."""
         counted, self._j, self._current, self._slow, known = kept
-        self.counts.restore(counted)
+        self._counts.restore(counted)
         for newton, rate in zip(self._newtons, known, strict=True):
             newton.rate = rate
 
