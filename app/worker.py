@@ -19,11 +19,12 @@ import torch
 
 import solver
 from app.describe import user_problem
-from app.gradients import compare_spec, read_spec
+from app.gradients import compare_spec, differentiate, read_spec
 from app.trainer import KIND, record_training
 from app.workers import read_json
 from inspector import Inspector
 from inspector.adjoints import ComparisonWriter
+from sample_problems.base import LossProblem
 from sample_problems.catalogue import problem_by_name
 from solver.catalogue import controller_by_name
 from solver.hooks import Hook, StepBlock
@@ -126,9 +127,10 @@ def solve_spec(spec: Mapping[str, Any], hooks: Sequence[Hook] = ()) -> Solution:
     """
     dtype = {"float32": torch.float32, "float64": torch.float64}[spec.get("dtype") or "float64"]
     problem = problem_by_name(spec["problem"], spec.get("parameters"))
+    seed = int(spec.get("seed") or 0)
     built = problem.build(
         batch=spec.get("batch"),
-        seed=int(spec.get("seed") or 0),
+        seed=seed,
         spread=spec.get("spread", "default"),
         dtype=dtype,
     )
@@ -141,6 +143,23 @@ def solve_spec(spec: Mapping[str, Any], hooks: Sequence[Hook] = ()) -> Solution:
     if isinstance(controller, Mapping):
         settings = {key: value for key, value in controller.items() if key != "name"}
         controller = controller_by_name(controller["name"], settings)
+    options: dict[str, Any] = {
+        "method": spec.get("method") or "tsit5",
+        "controller": controller,
+        "rtol": spec.get("rtol", 1e-4),
+        "atol": spec.get("atol", 1e-6),
+        "dt0": spec.get("dt0"),
+        "dt_min": spec.get("dt_min"),
+        "dt_max": spec.get("dt_max"),
+        "max_steps": spec.get("max_steps") or 100_000,
+        "engine": spec.get("engine") or "auto",
+        "stepping": spec.get("stepping") or "independent",
+        "hooks": hooks,
+    }
+    if spec.get("gradient") and isinstance(problem, LossProblem):
+        data = problem.draw(len(built.y0), torch.Generator().manual_seed(seed), dtype)
+        speed = built.parameters["speed"]
+        return differentiate(problem, data, speed, str(spec["gradient"]), seed, options)
     with torch.no_grad():
         return solver.solve_ivp(
             built.f,
@@ -149,18 +168,8 @@ def solve_spec(spec: Mapping[str, Any], hooks: Sequence[Hook] = ()) -> Solution:
             args=built.args,
             jump_t=built.jump_t,
             events=built.events,
-            method=spec.get("method") or "tsit5",
-            controller=controller,
-            rtol=spec.get("rtol", 1e-4),
-            atol=spec.get("atol", 1e-6),
-            dt0=spec.get("dt0"),
-            dt_min=spec.get("dt_min"),
-            dt_max=spec.get("dt_max"),
-            max_steps=spec.get("max_steps") or 100_000,
             adjoint=spec.get("adjoint") or "backprop",
-            engine=spec.get("engine") or "auto",
-            stepping=spec.get("stepping") or "independent",
-            hooks=hooks,
+            **options,
         )
 
 

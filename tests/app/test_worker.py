@@ -184,3 +184,24 @@ class TestComparisons:
         entries = [entry for _, _, entry in compare_spec(spec | {"modes": ["aca", "joint"]})]
         assert {"y0", "a", "b"} <= set(entries[0]["error"])
         assert entries[0]["error"]["y0"] < 1e-3
+
+
+@pytest.mark.parametrize("gradient", ["symplectic", "backprop", "continuous"])
+def test_the_gradient_of_a_loss_is_taken_and_its_memory_recorded(tmp_path, gradient):
+    spec = {"problem": "flow_two_moons", "batch": 4, "gradient": gradient, "spread": None}
+    spec["parameters"] = {"flows": 2, "hidden": 8}
+    worker.record(spec, tmp_path / "run")
+    run = open_run(tmp_path / "run")
+    table = run.solve_table()
+    forward = [run.settings(i).get("backward_of") is None for i in range(run.n_solves)]
+    assert sum(forward) == 2
+    assert len(table) == (4 if gradient == "continuous" else 2)
+    (told,) = run.solve_state(0).backward
+    assert told["gradient_bytes"] > 0
+
+
+def test_rows_may_differ_in_speed_while_a_gradient_is_taken(tmp_path):
+    spread = {"parameter": "speed", "low": 0.5, "high": 2.0, "scale": "log"}
+    spec = {"problem": "neural_spiral", "batch": 3, "gradient": "symplectic", "spread": spread}
+    worker.record(spec, tmp_path / "run")
+    assert open_run(tmp_path / "run").solve_state(0).backward
