@@ -52,6 +52,21 @@ class Outputs:
         """Output times of every row in the direction of integration, `(B, T)`."""
         return self._tau
 
+    @property
+    def search(self) -> Tensor:
+        """Times of outputs inside steps, `(B, T)`, -inf at the start, +inf at the end."""
+        return self._search
+
+    @property
+    def reached(self) -> Tensor:
+        """Column of each row's next output, `(B,)` int64."""
+        return self._index
+
+    def empty(self, like: Tensor) -> Tensor:
+        """Return outputs not yet reached, `(B, T, D)` NaN like the states `like (B, D)`."""
+        shape = (*self._tau.shape, like.shape[1])
+        return torch.full(shape, torch.nan, dtype=like.dtype, device=like.device)
+
     def _look_up(self, index: Tensor) -> Tensor:
         last = self._search.shape[1] - 1
         if last < 0:
@@ -96,11 +111,14 @@ class Outputs:
             success: which rows arrived, `(B,)`.
             values: what to take for the values of `inner()`, None for these themselves.
         """
-        shape = (*self._tau.shape, y0.shape[1])
-        ys = torch.full(shape, torch.nan, dtype=y0.dtype, device=y0.device)
+        ys = self.empty(y0)
         if self.rows:
             rows, columns, taken = self.inner()
             ys = ys.index_put((rows, columns), taken if values is None else values)
+        return self.put_ends(ys, y0, y_end, success)
+
+    def put_ends(self, ys: Tensor, y0: Tensor, y_end: Tensor, success: Tensor) -> Tensor:
+        """Return outputs `ys (B, T, D)` with those at the ends, in the order asked for."""
         at_end = (self._at_end & success[:, None])[:, :, None]
         ys = torch.where(at_end, y_end[:, None], ys)
         ys = torch.where(self._at_start[:, :, None], y0[:, None], ys)

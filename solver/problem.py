@@ -181,6 +181,12 @@ class Field:
             slope = self._own(slope)
         return slope if self._column is None else slope * self._column
 
+    def meet(self, tau: Tensor, y: Tensor) -> None:
+        """Evaluate once if that was not done yet: checks what `f` returns, and which time it takes."""
+        if not self._checked:
+            with torch.no_grad():
+                self(tau, y)
+
     def _first_call(self, t: Tensor, y: Tensor) -> Any:
         """Call with copies, to learn whether `f` writes into them and which time `f` takes."""
         time, flat = t.clone(), y.clone()

@@ -26,6 +26,7 @@ from solver.arguments import (
 )
 from solver.controllers.base import Controller
 from solver.dense import DenseRecord
+from solver.engines import ENGINES, Choice, choose, complain
 from solver.errors import InvalidArgument, InvalidType, UnknownEngine
 from solver.hooks import Hook, SolveInfo
 from solver.loop import Outcome, Problem
@@ -103,7 +104,10 @@ def solve_ivp(
         they are
             stepped on exactly and each side sees its own side only.
         adjoint: how gradients get through, name or object, see `solver.catalogue.adjoints()`.
-        engine: "plain" or "auto", the loop that runs.
+        engine: "plain", the loop in Python; "compiled", many attempts in one call of native code
+            made from `f`, where that is possible (on the CPU, real states of few components, no
+            gradients, a field of single rows), otherwise one warning says why not; "auto", plain
+            until solves of this kind have cost enough for compiling to pay.
         stepping: "joint" gives the whole batch one step size and one error norm.
         dense: whether to keep all steps, so that `sol(t)` works.
         statistics: further columns for hooks, names or objects.
@@ -132,8 +136,8 @@ def solve_ivp(
     chosen = read_method(method)
     control = read_controller(controller, chosen, dt0)
     mode = read_adjoint(adjoint)
-    if engine not in ("auto", "plain"):
-        raise UnknownEngine.among(engine, ("auto", "plain"))
+    if engine not in ENGINES:
+        raise UnknownEngine.among(engine, ENGINES)
     field = Field(f, layout, times.direction, args)
     problem = Problem(
         field=field,
@@ -151,14 +155,20 @@ def solve_ivp(
         params=read_params(params),
     )
     check_step_bounds(problem.dt_min, problem.dt_max)
-    recorder = _recorder(problem, mode, read_hooks(hooks), statistics)
+    hooks = read_hooks(hooks)
+    wanted = read_statistics(statistics, hooks)
+    choice, outputs = _choose(problem, engine, wanted, hooks, dense)
+    recorder = _recorder(problem, mode, hooks, wanted, choice.engine) if hooks else None
     own_ends = t0 is not None or t1 is not None
+    record = DenseRecord() if dense else None
     try:
         if recorder is not None:
             recorder.begin()
-        if bool((times.start < times.end).any()) and bool(layout.y0.detach().isfinite().any()):
-            problem = dataclasses.replace(problem, slope0=field(times.start, layout.y0))
-        outcome, ys, record = _run(problem, mode, own_ends, dense, recorder)
+        if choice.engine == "compiled":
+            outcome, ys = choice.run(problem, outputs, record, recorder)
+        else:
+            outcome, ys = _run(problem, mode, own_ends, record, recorder)
+            choice.spent(time.perf_counter() - began)
     except BaseException as error:
         if recorder is not None:
             recorder.broken_off(error, time.perf_counter() - began)
@@ -169,16 +179,42 @@ def solve_ivp(
     return solution
 
 
+def _choose(
+    problem: Problem,
+    engine: str,
+    statistics: Sequence[Statistic],
+    hooks: Sequence[Hook],
+    dense: bool,
+) -> tuple[Choice, Outputs | None]:
+    """Choose the executor; return it with the outputs it has to find."""
+    if engine == "plain":
+        return Choice(), None
+    if _needs_graph(problem):
+        if engine == "compiled":
+            complain("gradients are wanted, and a kernel has none")
+        return Choice(), None
+    times = problem.times
+    outputs = None if times.outputs is None else Outputs(times, differ=False)
+    choice = choose(
+        problem,
+        engine,
+        statistics,
+        outputs=outputs is not None and outputs.inside,
+        dense=dense,
+        states=any(hook.wants_states for hook in hooks),
+        recorded=bool(hooks) or dense,
+    )
+    return choice, outputs
+
+
 def _recorder(
     problem: Problem,
     mode: Adjoint,
     hooks: Sequence[Hook],
-    statistics: Sequence[str | Statistic],
-) -> Recorder | None:
+    wanted: Sequence[Statistic],
+    engine: str,
+) -> Recorder:
     """Make the recorder of a solve that someone watches."""
-    wanted = read_statistics(statistics, hooks)
-    if not hooks:
-        return None
     times, layout, control = problem.times, problem.field.layout, problem.controller
 
     def own(value: float | Tensor) -> Tensor:  # what a hook does to it must not reach the solve
@@ -196,7 +232,7 @@ def _recorder(
         controller=control.name,
         controller_settings=control.settings(),
         adjoint=mode.name,
-        engine="plain",
+        engine=engine,
         stepping="joint" if problem.joint else "independent",
         t0=own(times.t0),
         t1=own(times.t1),
@@ -214,16 +250,21 @@ def _recorder(
 
 
 def _run(
-    problem: Problem, mode: Adjoint, own_ends: bool, dense: bool, recorder: Recorder | None
-) -> tuple[Outcome, Tensor | None, DenseRecord | None]:
-    """Solve with autograd's graph if anything asks for it."""
-    graph, times = _needs_graph(problem), problem.times
+    problem: Problem,
+    mode: Adjoint,
+    own_ends: bool,
+    record: DenseRecord | None,
+    recorder: Recorder | None,
+) -> tuple[Outcome, Tensor | None]:
+    """Solve by the plain loop, with autograd's graph if anything asks for it."""
+    times, y0 = problem.times, problem.y0
+    if bool((times.start < times.end).any()) and bool(y0.detach().isfinite().any()):
+        problem = dataclasses.replace(problem, slope0=problem.field(times.start, y0))
+    graph = _needs_graph(problem)
     outputs = None
     if times.outputs is not None:
         outputs = Outputs(times, differ=graph and own_ends and times.ts.requires_grad)
-    record = DenseRecord() if dense else None
-    outcome, ys = mode.integrate(problem, outputs, record, recorder, graph=graph)
-    return outcome, ys, record
+    return mode.integrate(problem, outputs, record, recorder, graph=graph)
 
 
 def _solution(
