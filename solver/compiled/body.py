@@ -281,7 +281,7 @@ class Tracer:
             following = fixed - (dt - tried)
         going = running & (after < end)
         room = following / resolvable(after, smallest)
-        attempts = self.trace.row("(done + 1)", torch.int64)
+        attempts = self.trace.row("(done + 1)", self.time)
         gone, _ = failures(
             running=running, moved=moved, going=going, tried=tried, room=room, own=own,
             exhausted=attempts >= self.tensors["max_steps"],
@@ -358,7 +358,7 @@ class Tracer:
         """Status and component of a row that failed, from what its attempt left."""
         out: dict[str, Node] = {}
         weighted = self._state("weighted")
-        attempts = self.trace.row("(done + 1)", torch.int64)
+        attempts = self.trace.row("(done + 1)", self.time)
         _, code = failures(
             running=self._row("was", torch.bool), moved=self._row("moved", torch.bool),
             going=self._row("going", torch.bool), tried=self._row("tried", self.time),

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 FLAGS = (
-    "-O3 -march=native -shared -fPIC -std=c++17 -fopenmp-simd -fno-math-errno -fno-trapping-math "
+    "-O3 -march=native -shared -fPIC -std=c++17 -fno-math-errno -fno-trapping-math "
     "-ffp-contract=fast -fno-semantic-interposition -w"
 ).split()
 MOST_FILES = 500  # kept on disk; the least recently used go first

@@ -105,53 +105,72 @@ def reachable(roots: Iterable[Node]) -> list[Node]:
     return [needed[number] for number in sorted(needed)]
 
 
-# How operations read in C++; `{T}` is the result's type, `{f}` the suffix of a float's function.
+# How operations read in C++ on vectors, one element a row. `{V}` is the vector type of the result,
+# `{A}` that of the operands; masks are vectors of integers, all bits set for true.
 TEMPLATES: dict[str, str] = {
     "add": "{0} + {1}",
     "sub": "{0} - {1}",
     "mul": "{0} * {1}",
     "div": "{0} / {1}",
     "neg": "-{0}",
-    "cast": "({T}){0}",
-    "lt": "{0} < {1}",
-    "le": "{0} <= {1}",
-    "gt": "{0} > {1}",
-    "ge": "{0} >= {1}",
-    "eq": "{0} == {1}",
-    "ne": "{0} != {1}",
+    "lt": "mask({0} < {1})",
+    "le": "mask({0} <= {1})",
+    "gt": "mask({0} > {1})",
+    "ge": "mask({0} >= {1})",
+    "eq": "mask({0} == {1})",
+    "ne": "mask({0} != {1})",
     "and": "{0} & {1}",
     "or": "{0} | {1}",
     "xor": "{0} ^ {1}",
-    "not": "!{0}",
-    "where": "{0} ? {1} : {2}",
+    "not": "~{0}",
+    "where": "pick({0}, {1}, {2})",
     # NaN wins, as in torch
     "min": "(({0} < {1}) | ({0} != {0})) ? {0} : {1}",
     "max": "(({0} > {1}) | ({0} != {0})) ? {0} : {1}",
-    "isfinite": "({0} - {0}) == 0",
-    "isnan": "{0} != {0}",
-    "abs": "fabs{f}({0})",
+    "isfinite": "mask(({0} - {0}) == 0)",
+    "isnan": "mask({0} != {0})",
+    "abs": "magnitude({0})",
     "iabs": "({0} < 0) ? -{0} : {0}",
-    "sign": "({T})(({0} > 0) - ({0} < 0))",
-    "fma": "{0} + {1} * {2}",
+    "sign": "signs({0})",
 }
 FUNCTIONS = (
     "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-    "atanh erf erfc floor ceil trunc atan2 pow fmod cbrt rint lgamma"
+    "atanh erf erfc floor ceil trunc rint lgamma atan2 pow"
 ).split()
 for _name in FUNCTIONS:
-    _arguments = "{0}, {1}" if _name in ("atan2", "pow", "fmod") else "{0}"
-    TEMPLATES[_name] = f"{_name}{{f}}({_arguments})"
+    _arguments = "{0}, {1}" if _name in ("atan2", "pow") else "{0}"
+    TEMPLATES[_name] = f"v_{_name}({_arguments})"
+
+VECTORS = {F32: "vf", F64: "vd", I64: "vi", BOOL: "vi"}
 
 
 def text_of(node: Node, names: dict[int, str]) -> str:
-    """Return the C++ expression of one node, given its operands' names."""
+    """Return the C++ expression of one node, a vector, given its operands' names."""
+    vector = VECTORS[node.kind]
     if node.op == "load":
-        return node.args[0]
+        text = node.args[0]
+        if node.kind == BOOL and not text.endswith("[l] != 0)"):
+            return f"all({text})"
+        name = text.partition("[l]")[0].lstrip("(")
+        if "[l]" not in text:
+            return f"{vector}{{}} + ({node.kind}){text}"
+        return f"truth({name}, u)" if node.kind == BOOL else f"lanes_{vector}({name}, u)"
     if node.op == "literal":
-        return _literal(node)
-    suffix = "f" if node.kind == F32 else ""
+        text = _literal(node)
+        return f"all({text})" if node.kind == BOOL else f"{vector}{{}} + {text}"
     operands = [names[arg.number] for arg in node.args]
-    return TEMPLATES[node.op].format(*operands, T=node.kind, f=suffix)
+    if node.op == "cast":
+        if node.args[0].kind == BOOL:
+            return f"pick({operands[0]}, {vector}{{}} + 1, {vector}{{}})"
+        return f"__builtin_convertvector({operands[0]}, {vector})"
+    if node.op == "mul" and node.kind == BOOL:
+        return f"{operands[0]} & {operands[1]}"
+    if node.op in ("gt", "lt", "ne", "eq") and node.args[0].kind == BOOL:
+        a, b = operands
+        return {"gt": f"{a} & ~{b}", "lt": f"~{a} & {b}", "ne": f"{a} ^ {b}"}.get(
+            node.op, f"~({a} ^ {b})"
+        )
+    return TEMPLATES[node.op].format(*operands)
 
 
 def _literal(node: Node) -> str:
@@ -159,7 +178,7 @@ def _literal(node: Node) -> str:
     if sort == "b":
         return "true" if value else "false"
     if sort == "i":
-        return f"INT64_C({value})"
+        return f"(whole){value}"
     number = float.fromhex(value)
     if math.isnan(number):
         text = "NAN"

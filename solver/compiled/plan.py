@@ -189,7 +189,7 @@ def settings(problem: Problem) -> dict[str, Tensor | None]:
         ("atol", problem.tolerance.atol, state),
         ("dt_min", problem.dt_min, time),
         ("dt_max", problem.dt_max, time),
-        ("max_steps", problem.max_steps, torch.int64),
+        ("max_steps", problem.max_steps, time),
     )
     return {
         name: None if value is None else torch.as_tensor(value, dtype=dtype)

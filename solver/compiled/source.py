@@ -1,48 +1,144 @@
 """The C++ text of a traced solve: lanes of rows stepped together, each at its own time.
 
 Rows are taken `L` at a time. All their state lies in small arrays, one number a lane, which stay in
-the processor's first cache, and one pass of a vectorised loop over the lanes is one attempt. Rare
+the processor's first cache, and one pass over its vectors is one attempt. Rare
 things (a row ends, fails, passes an output) are done lane by lane after it.
 """
 
 from collections.abc import Iterable, Mapping
 
 from solver.compiled.body import Body
-from solver.compiled.expression import BOOL, F32, F64, FUNCTIONS, I64, Node, reachable, text_of
+from solver.compiled.expression import (
+    BOOL,
+    F32,
+    F64,
+    FUNCTIONS,
+    I64,
+    VECTORS,
+    Node,
+    reachable,
+    text_of,
+)
 from solver.compiled.symbolic import KINDS
 
-VECTOR_BYTES = 128  # of one lane array: two vectors of 512 bits, so that latencies overlap
+UNROLL = 2  # vectors side by side, so that the latency of one is hidden behind the other
 
 PRELUDE = """\
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
-#define VECTOR __attribute__((simd("notinbranch"), const, nothrow))
-extern "C" {
-%s
-}
+#if defined(__x86_64__)
+#include <immintrin.h>
 #endif
-#define EACH_LANE _Pragma("omp simd") for (int l = 0; l < L; l++)
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+#define BYTES 64
+#define ISA e
+#elif defined(__AVX2__)
+#define BYTES 32
+#define ISA d
+#else
+#define BYTES 16
+#define ISA b
+#endif
+typedef %(whole)s whole;
+#define W (BYTES / %(size)d)
+constexpr int U = %(unroll)d, L = W * U;
+typedef float vf __attribute__((vector_size(4 * W), may_alias, aligned(4)));
+typedef double vd __attribute__((vector_size(8 * W), may_alias, aligned(8)));
+typedef int32_t vi32 __attribute__((vector_size(4 * W), may_alias));
+typedef int64_t vi64 __attribute__((vector_size(8 * W), may_alias));
+typedef whole vi __attribute__((vector_size(BYTES), may_alias));
+#define F static inline __attribute__((always_inline))
+F vi mask(vi m) { return m; }
+F vi mask(%(other)s m) { return __builtin_convertvector(m, vi); }
+F vi all(bool x) { return vi{} - (whole)x; }
+F vf pick(vi m, vf a, vf b) { return __builtin_convertvector(m, vi32) ? a : b; }
+F vd pick(vi m, vd a, vd b) { return __builtin_convertvector(m, vi64) ? a : b; }
+F vi pick(vi m, vi a, vi b) { return (m & a) | (~m & b); }
+F vf magnitude(vf x) { return (vf)((vi32)x & 0x7fffffff); }
+F vd magnitude(vd x) { return (vd)((vi64)x & 0x7fffffffffffffffLL); }
+F vf signs(vf x) { return __builtin_convertvector((x < 0) - (x > 0), vf); }
+F vd signs(vd x) { return __builtin_convertvector((x < 0) - (x > 0), vd); }
+F vf lanes_vf(const float* x, int u) { return *(const vf*)(x + u * W); }
+F vd lanes_vd(const double* x, int u) { return *(const vd*)(x + u * W); }
+F vi lanes_vi(const int64_t* x, int u) {
+  vi64 v; memcpy(&v, x + u * W, sizeof v); return __builtin_convertvector(v, vi);
+}
+F vi truth(const float* x, int u) { return mask(lanes_vf(x, u) != 0); }
+F vi truth(const double* x, int u) { return mask(lanes_vd(x, u) != 0); }
+F void put(float* x, int u, vf v) { *(vf*)(x + u * W) = v; }
+F void put(double* x, int u, vd v) { *(vd*)(x + u * W) = v; }
+F void put(int64_t* x, int u, vi v) {
+  const vi64 w = __builtin_convertvector(v, vi64); memcpy(x + u * W, &w, sizeof w);
+}
+F void put_mask(float* x, int u, vi m) { put(x, u, pick(m, vf{} + 1, vf{})); }
+F void put_mask(double* x, int u, vi m) { put(x, u, pick(m, vd{} + 1, vd{})); }
+F void put_mask(uint8_t* x, int u, vi m) { for (int i = 0; i < W; i++) x[u * W + i] = m[i] != 0; }
+F bool any(vi m) {
+#if BYTES == 64
+  return _mm512_test_epi64_mask((__m512i)m, (__m512i)m) != 0;
+#elif BYTES == 32
+  return !_mm256_testz_si256((__m256i)m, (__m256i)m);
+#else
+  whole s = 0; for (int i = 0; i < W; i++) s |= m[i]; return s != 0;
+#endif
+}
 #define LANES(T, x) alignas(64) T x[L]
+#define EACH_VECTOR for (int u = 0; u < U; u++)
+// Functions of one vector, element by element where there is no vector form.
+#define ONE(name, V, T, fn) F V v_##name(V x) { \\
+  alignas(64) T a[W]; memcpy(a, &x, sizeof a); \\
+  for (int i = 0; i < W; i++) a[i] = fn(a[i]); \\
+  V r; memcpy(&r, a, sizeof a); return r; }
+#define TWO(name, V, T, fn) F V v_##name(V x, V y) { \\
+  alignas(64) T a[W], b[W]; memcpy(a, &x, sizeof a); memcpy(b, &y, sizeof b); \\
+  for (int i = 0; i < W; i++) a[i] = fn(a[i], b[i]); \\
+  V r; memcpy(&r, a, sizeof a); return r; }
+#define GLUE3(a, b, c, d) a##b##c##d
+#define GLUE(a, b, c, d) GLUE3(a, b, c, d)
+#define SAME(name, V, symbol) extern "C" V symbol(V) __attribute__((const, nothrow)); \\
+  F V v_##name(V x) { return symbol(x); }
+#define SAME2(name, V, symbol) extern "C" V symbol(V, V) __attribute__((const, nothrow)); \\
+  F V v_##name(V x, V y) { return symbol(x, y); }
 """
-# What glibc's libmvec has for vectors; everything else is called lane by lane.
-VECTOR_FUNCTIONS = (
+# What glibc's libmvec has for vectors (since 2.22, the last ones since 2.35).
+VECTOR_FUNCTIONS = frozenset(
     "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-    "atanh erf erfc cbrt"
-).split()
+    "atanh erf erfc atan2 pow".split()
+)
 
+def prelude(used: Iterable[str], single: bool) -> str:
+    """Return the head of the file: vector types, and the functions used.
 
-def prelude(used: Iterable[str]) -> str:
-    """Return the head of the file, with vector forms of the functions used."""
-    lines = []
-    for name in sorted(set(used) & {*VECTOR_FUNCTIONS, "pow", "atan2"}):
+    Args:
+        used: names of functions.
+        single: state and time are both float32, so that twice as many rows fit a vector.
+    """
+    whole, other = ("int32_t", "vi64") if single else ("int64_t", "vi32")
+    size = 4 if single else 8
+    text = PRELUDE % {"whole": whole, "other": other, "unroll": UNROLL, "size": size}
+    lines = [text]
+    for name in sorted(used):
         two = name in ("pow", "atan2")
-        for kind, suffix in ((F64, ""), (F32, "f")):
-            arguments = f"{kind}, {kind}" if two else kind
-            lines.append(f"VECTOR {kind} {name}{suffix}({arguments});")
-    return PRELUDE % "\n".join(lines)
+        shape, same = ("TWO", "SAME2") if two else ("ONE", "SAME")
+        forms = (("vd", "double", "", 8), ("vf", "float", "f", 4))
+        for vector, kind, suffix, size in forms:
+            plain = f"{shape}({name}, {vector}, {kind}, std::{name})"
+            if name not in VECTOR_FUNCTIONS:
+                lines.append(plain)
+                continue
+            arguments = "vv" if two else "v"
+            lines.append("#if defined(__x86_64__) && defined(__GLIBC__) && !defined(SCALAR)")
+            for bytes_, isa in ((64, "e"), (32, "d"), (16, "b")):
+                count = bytes_ // size
+                symbol = f"_ZGV{isa}N{count}{arguments}_{name}{suffix}"
+                # the vector type has W elements, of which this size takes so many bytes
+                word = "#if" if bytes_ == 64 else "#elif"
+                lines.append(f"{word} W * {size} == {bytes_} && BYTES >= {bytes_}")
+                lines.append(f"{same}({name}, {vector}, {symbol})")
+            lines += ["#else", plain, "#endif", "#else", plain, "#endif"]
+    return "\n".join(lines)
 
 
 class Layout:
@@ -105,12 +201,10 @@ def emit(
         automatic: the first step is chosen, not given.
     """
     layout = Layout(body, dim, state, time)
-    lanes = VECTOR_BYTES // (4 if (state, time) == (F32, F32) else 8)
     slots = body.trace.slots
     parts = [body.begin, body.attempt, body.failure, body.polynomial, body.columns]
     used = {node.op for part in parts for node in reachable(part.values())}
-    out = [prelude(used & set(FUNCTIONS)), f"constexpr int L = {lanes};\n"]
-
+    out = [prelude(used & set(FUNCTIONS), single=(state, time) == (F32, F32))]
     out.append("struct Arguments {\n  void** p; const int64_t* q; const double* K;\n};\n")
     pointers = _Pointers(layout, slots, column_kinds, state, time, polynomial_kind)
 
@@ -189,30 +283,30 @@ def emit(
         out.append("    upcoming[l] = i < T ? SEARCH[r * T + i] : INFINITY;")
     out.append("    if (l >= m) running[l] = 0;\n  }")
     out.append("  for (; done < start + most; done++) {")
-    out.append("    int flags = 0;")
-    out.append('    _Pragma("omp simd reduction(|:flags)") for (int l = 0; l < L; l++) {')
+    out.append("    vi alive = vi{}, rare = vi{}, hits = vi{};")
+    out.append("    EACH_VECTOR {")
     stores = {name: body.attempt[name] for name in (*carried, *kept) if name in body.attempt}
     stores = {k: v for k, v in stores.items() if v.args != (f"{k}[l]",)}  # stays as it is
     stores |= {f"col_{name}": node for name, node in body.columns.items()}
     text, names_of = _statements([*stores.values()], "      ")
     out.append(text)
     moved, was = names_of[body.attempt["moved"].number], names_of[body.attempt["was"].number]
-    alive = names_of[body.attempt["running"].number]
-    gone = names_of[body.attempt["gone"].number]
-    out.append(f"      accepted[l] += {moved} ? 1 : 0;")
-    hit = ""
+    running = names_of[body.attempt["running"].number]
+    out.append(f"      put(accepted, u, lanes_{VECTORS[time]}(accepted, u) + "
+               f"pick({moved}, {VECTORS[time]}{{}} + 1, {VECTORS[time]}{{}}));")  # fmt: skip
+    out.append(f"      alive |= {running}; rare |= {was} & ~{running};")
     if outputs:
         t_next = names_of[body.attempt["t_next"].number]
-        hit = f" | (({moved} & (upcoming[l] <= {t_next})) ? 8 : 0)"
-    out.append(
-        f"      flags |= ({alive} ? 1 : 0) | (({was} & !{alive}) ? 2 : 0) | ({gone} ? 4 : 0){hit};"
-    )
+        out.append(
+            f"      const vi hit = {moved} & mask(lanes_{VECTORS[time]}(upcoming, u) <= {t_next});"
+        )
+        out.append("      hits |= hit;")
     out.append(_stores(stores, names_of, layout, time, "      "))
     out.append("    }")
     if dense:
         out.append(_loop(body.polynomial, layout, time, "    "))
     if outputs:
-        out.append("    if (flags & 8) {")
+        out.append("    if (any(hits)) {")
         if not dense:
             out.append(_loop(body.polynomial, layout, time, "      "))
         out.append(_output_loop(layout, dim, state, polynomial_kind, body, interpolant_evals,
@@ -227,10 +321,8 @@ def emit(
         )
     if recorded:
         out.append(_record_loop(column_kinds, state, time, dim, states, dense, body))
-    out.append("    if (flags & 6) {")
-    out.append("      if (flags & 4) {")
-    out.append(_loop(body.failure, layout, time, "        "))
-    out.append("      }")
+    out.append("    if (any(rare)) {")
+    out.append(_loop(body.failure, layout, time, "      "))
     c = {name: place for place, name in enumerate(layout.counts)}
     kind, place = layout.places["last_dt"]
     out.append(
@@ -241,7 +333,7 @@ def emit(
         f"          C[{c['on_accept']} * B + r] = moved[l] != 0;\n"
         f"          S_{kind}[{place} * B + r] = tried[l];\n        }}\n      }}\n    }}"
     )
-    out.append("    if (!(flags & 1)) { done++; break; }\n  }")
+    out.append("    if (!any(alive)) { done++; break; }\n  }")
     out.append("  for (int l = 0; l < m; l++) {\n    const int64_t r = rows[l];")
     for name in carried:
         kind, place = layout.places[name]
@@ -319,20 +411,26 @@ def _statements(roots: list[Node], indent: str) -> tuple[str, dict[int, str]]:
     lines, names = [], {}
     for node in reachable(roots):
         names[node.number] = f"v{node.number}"
-        lines.append(f"{indent}const {node.kind} v{node.number} = {text_of(node, names)};")
+        lines.append(
+            f"{indent}const {VECTORS[node.kind]} v{node.number} = {text_of(node, names)};"
+        )
     return "\n".join(lines), names
 
 
 def _stores(
     stores: Mapping[str, Node], names: dict[int, str], layout: Layout, time: str, indent: str
 ) -> str:
-    return "\n".join(f"{indent}{name}[l] = {names[n.number]};" for name, n in stores.items())
+    lines = []
+    for name, node in stores.items():
+        word = "put_mask" if node.kind == BOOL else "put"
+        lines.append(f"{indent}{word}({name}, u, {names[node.number]});")
+    return "\n".join(lines)
 
 
 def _loop(part: Mapping[str, Node], layout: Layout, time: str, indent: str) -> str:
     text, names = _statements([*part.values()], indent + "  ")
     stores = _stores(part, names, layout, time, indent + "  ")
-    return f"{indent}EACH_LANE {{\n{text}\n{stores}\n{indent}}}"
+    return f"{indent}EACH_VECTOR {{\n{text}\n{stores}\n{indent}}}"
 
 
 def _output_loop(
