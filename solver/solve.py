@@ -271,7 +271,8 @@ def _solution(
     problem: Problem, outcome: Outcome, ys: Tensor | None, record: DenseRecord | None, began: float
 ) -> Solution:
     layout, times = problem.field.layout, problem.times
-    sign = 1 if times.direction is None else times.direction
+    forward, t, last_dt = times.direction is None, outcome.t.detach(), outcome.last_dt
+    zero = torch.zeros_like(outcome.n_steps)
     if ys is None:
         success = (outcome.status == int(Status.SUCCESS))[:, None]
         ys = torch.where(success, outcome.y, torch.nan)[:, None]
@@ -280,17 +281,17 @@ def _solution(
         ts=times.ts,
         ys=layout.unflatten(ys),
         status=outcome.status,
-        t_reached=(outcome.t * sign).detach(),
+        t_reached=t if forward else t * times.direction,
         y_reached=layout.unflatten(outcome.y.detach().clone()),
         component=outcome.component,
-        last_dt=outcome.last_dt * sign,
+        last_dt=last_dt if forward else last_dt * times.direction,
         stats=Stats(
             n_steps=outcome.n_steps,
             n_accepted=outcome.n_accepted,
             n_rejected=outcome.n_steps - outcome.n_accepted,
             n_f_evals=outcome.n_f_evals,
-            n_jac_evals=torch.zeros_like(outcome.n_steps),
-            n_newton_iterations=torch.zeros_like(outcome.n_steps),
+            n_jac_evals=zero,
+            n_newton_iterations=zero.clone(),
             n_f_calls=calls,
             n_rows_evaluated=calls * layout.batch,
             wall_seconds=time.perf_counter() - began,

@@ -5,6 +5,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -25,7 +26,7 @@ MOST_COMPONENTS = 48  # beyond, one step on (B, D) is the better form
 _DTYPES = {kind: dtype for dtype, kind in KINDS.items() if dtype != torch.int32}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Plan:
     """A kernel and how to feed it."""
 
@@ -43,6 +44,7 @@ class Plan:
     recorded: bool
     dense: bool
     states: bool
+    loaded: Kernel | None = None
 
     def kernel(self, on_compile: Callable[[], None] | None = None) -> Kernel:
         """Return the compiled function; compile it if it must be.
@@ -50,13 +52,13 @@ class Plan:
         Raises:
             NoCompiler: that is not possible.
         """
-        return load(self.source, on_compile)
+        if self.loaded is None:
+            self.loaded = load(self.source, on_compile)
+        return self.loaded
 
     def tensors(self, problem: Problem, fingerprint: Fingerprint) -> list[Tensor]:
         """Return what the kernel loads from, for this problem: one tensor a slot."""
-        outside = [_fetch(role, problem, fingerprint) for role in self.roles]
-        numbers = [slot.number for slot in self.slots]
-        found = self.body.trace.prepare(outside, numbers)
+        found = self._found(problem, fingerprint, [slot.number for slot in self.slots])
         ready = []
         for slot, tensor in zip(self.slots, found, strict=True):
             if slot.axis is not None and tensor.ndim > 1:
@@ -64,6 +66,24 @@ class Plan:
             tensor = tensor.detach().to(_DTYPES[slot.kind])
             ready.append(tensor if tensor.is_contiguous() else tensor.contiguous())
         return ready
+
+    def check_baked(self, problem: Problem, fingerprint: Fingerprint) -> None:
+        """Refuse tensors whose values are in the code but differ now.
+
+        Raises:
+            Untraceable: one does.
+        """
+        baked = self.body.trace.baked
+        now = self._found(problem, fingerprint, [number for number, _ in baked])
+        if not all(torch.equal(a, b) for a, (_, b) in zip(now, baked, strict=True)):
+            raise Untraceable("it picks by a tensor whose values have changed")
+
+    def _found(
+        self, problem: Problem, fingerprint: Fingerprint, numbers: list[int]
+    ) -> list[Tensor]:
+        given = settings(problem)
+        outside = [_fetch(role, given, problem, fingerprint) for role in self.roles]
+        return self.body.trace.prepare(outside, numbers)
 
 
 _plans: OrderedDict[Any, Plan | Untraceable] = OrderedDict()
@@ -133,11 +153,8 @@ def find_plan(
                 _plans.popitem(last=False)
     if isinstance(plan, Untraceable):
         raise plan
-    for number, value in plan.body.trace.baked:
-        outside = [_fetch(role, problem, fingerprint) for role in plan.roles]
-        now = plan.body.trace.prepare(outside, [number])[0]
-        if not torch.equal(now, value):
-            raise Untraceable("it picks by a tensor whose values have changed")
+    if plan.body.trace.baked:
+        plan.check_baked(problem, fingerprint)
     return plan, fingerprint
 
 
@@ -192,12 +209,26 @@ def settings(problem: Problem) -> dict[str, Tensor | None]:
         ("max_steps", problem.max_steps, time),
     )
     return {
-        name: None if value is None else torch.as_tensor(value, dtype=dtype)
-        for name, value, dtype in values
+        name: value if value is None else _as_tensor(value, dtype) for name, value, dtype in values
     }
 
 
-def _fetch(role: tuple[str, int], problem: Problem, fingerprint: Fingerprint) -> Tensor:
+def _as_tensor(value: Any, dtype: torch.dtype) -> Tensor:
+    return value.to(dtype) if isinstance(value, Tensor) else _number(float(value), dtype)
+
+
+@lru_cache(1024)
+def _number(value: float, dtype: torch.dtype) -> Tensor:
+    """Return a number as a tensor, which nobody writes to."""
+    return torch.tensor(value, dtype=dtype)
+
+
+def _fetch(
+    role: tuple[str, int],
+    given: dict[str, Tensor | None],
+    problem: Problem,
+    fingerprint: Fingerprint,
+) -> Tensor:
     name, place = role
     if name == "field":
         return fingerprint.tensors[place]
@@ -207,7 +238,7 @@ def _fetch(role: tuple[str, int], problem: Problem, fingerprint: Fingerprint) ->
     if name == "column":
         assert problem.field._column is not None
         return problem.field._column
-    value = settings(problem)[name]
+    value = given[name]
     assert value is not None
     return value
 
