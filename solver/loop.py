@@ -85,6 +85,8 @@ class Outcome:
     n_steps: Tensor
     n_accepted: Tensor
     n_f_evals: Tensor
+    n_f_calls: int | None = None  # None: as often as the field counted
+    n_rows_evaluated: int | None = None  # None: all rows in each call
 
 
 class Loop:

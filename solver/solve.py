@@ -276,7 +276,8 @@ def _solution(
     if ys is None:
         success = (outcome.status == int(Status.SUCCESS))[:, None]
         ys = torch.where(success, outcome.y, torch.nan)[:, None]
-    calls = problem.field.calls
+    calls = problem.field.calls if outcome.n_f_calls is None else outcome.n_f_calls
+    evaluated = outcome.n_rows_evaluated
     return Solution(
         ts=times.ts,
         ys=layout.unflatten(ys),
@@ -293,7 +294,7 @@ def _solution(
             n_jac_evals=zero,
             n_newton_iterations=zero.clone(),
             n_f_calls=calls,
-            n_rows_evaluated=calls * layout.batch,
+            n_rows_evaluated=calls * layout.batch if evaluated is None else evaluated,
             wall_seconds=time.perf_counter() - began,
         ),
         dense=None if record is None else record.finish(layout, times, outcome.t.detach()),

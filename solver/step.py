@@ -105,7 +105,7 @@ def failures(
         adaptive, joint: whether steps change; whether all rows share one.
     """
     refused = running & ~moved
-    gone = going & (room < 1)
+    gone = going & (room < 0.5)  # half of it is one number of the time dtype
     code = torch.full_like(refused, int(Status.TIME_RESOLUTION), dtype=torch.int64)
     if dt_min is not None:
         at_min = refused & (tried <= dt_min)

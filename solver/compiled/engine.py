@@ -51,14 +51,14 @@ class Run:
         self.batch, self.dim = batch, dim
         totals = layout.totals
         self.state = {
-            F32: torch.empty((totals[F32], batch), dtype=torch.float32),
-            F64: torch.empty((totals[F64], batch), dtype=torch.float64),
+            kind: torch.empty((totals[kind], batch), dtype=dtype)
+            for kind, dtype in ((F32, torch.float32), (F64, torch.float64))
+            if totals[kind]
         }
         self.counts = torch.zeros((len(layout.counts), batch), dtype=torch.int64)
         self.rows = torch.arange(batch)
         self.tensors: dict[str, Tensor] = {
-            "S_float": self.state[F32],
-            "S_double": self.state[F64],
+            **{f"S_{kind}": tensor for kind, tensor in self.state.items()},
             "C": self.counts,
             "Y0": problem.y0.detach().contiguous(),
             "START": times.start.detach().contiguous(),
@@ -77,7 +77,7 @@ class Run:
         for i, tensor in enumerate(plan.tensors(problem, fingerprint)):
             self.tensors[f"U{i}"] = tensor
         # B, running rows, attempts done, attempts allowed, T, first of the record, whether to
-        # begin, milliseconds, attempts a round, lanes evaluated
+        # begin, milliseconds, attempts a round, attempts of all rows
         self.q = (ctypes.c_int64 * 10)(
             batch, batch, 0, ENDLESS, length, 0, 1, MILLISECONDS, ROUND, 0
         )
@@ -137,8 +137,9 @@ class Run:
             return left
         record = {name[2:]: tensor[:used] for name, tensor in record.items()}
         if self.dense is not None:
+            moved = record["moved"].clone()  # what a hook does to its records must not reach it
             self.dense.add_block(
-                record["t"], record["step"], record["moved"], record["start"],
+                record["t"].clone(), record["step"], moved, record["start"],
                 record["polynomial"].permute(0, 2, 1, 3),
             )  # fmt: skip
         if self.recorder is not None:
@@ -165,7 +166,6 @@ class Run:
             evals = evals + accepted - (idle & (accepted > 0)).long()
         kind, place = layout.places["y0"]
         y = self.state[kind][place : place + self.dim].t().contiguous()
-        self.problem.field.calls += plan.evals_per_attempt * self.q[2] + 2
         return Outcome(
             t=row("t"),
             y=y,
@@ -175,4 +175,6 @@ class Run:
             n_steps=steps,
             n_accepted=accepted,
             n_f_evals=evals,
+            n_f_calls=int(evals.max()) if self.batch else 0,
+            n_rows_evaluated=plan.evals_per_attempt * self.q[9] + int(count["extra"].sum()),
         )

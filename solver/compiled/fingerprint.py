@@ -11,12 +11,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from solver.captured import _names
+from solver.captured import MOST_ENTRIES, _names
 from solver.compiled.symbolic import Untraceable
 
 MOST_PARTS = 20_000
 SMALL = 4096  # elements of a numpy array that are compared one by one
 _SCALARS = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, slice)
+# What a function does with these is not seen in what it computes.
+IMPURE = frozenset(("print", "input", "open", "exec", "eval", "breakpoint"))
+IMPURE_MODULES = frozenset(("random", "time", "datetime", "secrets", "logging", "os", "sys"))
 _STABLE = ("torch", "numpy", "math", "cmath", "builtins", "functools", "operator", "itertools")
 
 
@@ -56,6 +59,8 @@ class Fingerprint:
         if isinstance(value, torch.nn.Module):
             return self._module(value)
         if isinstance(value, types.ModuleType):
+            if value.__name__ in IMPURE_MODULES:
+                raise Untraceable(f"f uses the module {value.__name__}")
             return ("module", value.__name__)
         if isinstance(value, types.MethodType):
             return ("method", self._describe(value.__func__), self._describe(value.__self__))
@@ -80,6 +85,9 @@ class Fingerprint:
                 cells.append("empty")
         code = value.__code__
         named = []
+        impure = IMPURE.intersection(_names(code))
+        if impure and not impure <= set(value.__globals__):
+            raise Untraceable(f"f calls {', '.join(sorted(impure))}")
         for name in dict.fromkeys(_names(code)):
             if name in value.__globals__:
                 part = value.__globals__[name]
@@ -114,6 +122,8 @@ class Fingerprint:
 
     def _object(self, value: Any) -> Any:
         kind = type(value)
+        if isinstance(value, dict | list | tuple | set | frozenset) and len(value) > MOST_ENTRIES:
+            raise Untraceable(f"f reaches a {kind.__name__} of {len(value)} entries")
         if isinstance(value, dict):
             return (kind, self._mapping(value))
         if isinstance(value, list | tuple):

@@ -530,7 +530,7 @@ def _run(
         "    for (int64_t i = 0; i < n; i += L) {",
         "      const int m = (int)(n - i < L ? n - i : L);",
         "      const int64_t s = block(a, rows + i, m, done, most);",
-        "      q[9] += s * L;",
+        "      q[9] += s * m;",
         "      if (s > used) used = s;",
         "    }",
         "    done += used;",
