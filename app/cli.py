@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from app import adjoints_command, train_command
+
 HERE = Path(__file__).resolve().parent
 RUNS_VARIABLE = "STEPSCOPE_RUNS"
 
@@ -76,6 +78,9 @@ def parser() -> argparse.ArgumentParser:
     runs_argument(export)
     export.set_defaults(do=run_export)
 
+    adjoints_command.add(commands)
+    train_command.add(commands, runs_argument)
+
     doctor = commands.add_parser("doctor", help="say whether everything needed is there")
     runs_argument(doctor)
     doctor.set_defaults(do=run_doctor)
@@ -141,21 +146,27 @@ def run_spec(arguments: argparse.Namespace) -> int:
     text = sys.stdin.read() if str(arguments.spec) == "-" else arguments.spec.read_text("utf-8")
     spec = json.loads(text)
     spec = spec.get("spec", spec)  # a whole run.json will do
-    from app.worker import record
+    from app.worker import record, record_comparison
     from app.workers import new_run_id
 
     name = arguments.name or new_run_id(str(spec.get("problem", "run")))
     path = arguments.runs / name
     if path.exists():
         raise ValueError(f"--name {name}: there is such a run in {arguments.runs} already")
+    if spec.get("kind") == "adjoints":
+        entries = record_comparison(spec, path, note=arguments.note)
+        print(f"{path}: {entries} comparisons of gradient modes")
+        return 0
+    if spec.get("kind") == "training":
+        return train_command.do(spec, path, arguments.note)
     solution = record(spec, path, note=arguments.note)
-    stats, failed = solution.stats, int((solution.status != 0).sum())
+    stats, failed = solution.stats, int((~solution.success).sum())
     print(
         f"{path}: {len(solution.status)} rows, {int(stats.n_steps.sum())} attempts, "
         f"{int(stats.n_rejected.sum())} refused, {int(stats.n_f_evals.sum())} evaluations, "
         f"{failed} failed, {stats.wall_seconds:.2f} s"
     )
-    for row in (solution.status != 0).nonzero().flatten().tolist()[:10]:
+    for row in (~solution.success).nonzero().flatten().tolist()[:10]:
         print(f"  {solution.message(row)}")
     return 0 if failed == 0 else 1
 

@@ -32,6 +32,7 @@ STATUSES: Mapping[str, str] = {
     "NON_FINITE": "met values that are not finite",
     "TIME_RESOLUTION": "needed steps smaller than its time can resolve",
     "INTERRUPTED": "was broken off",
+    "EVENT": "was ended by an event",
 }
 
 

@@ -17,8 +17,11 @@ import torch
 
 import solver
 from app.describe import user_problem
+from app.gradients import compare_spec, read_spec
+from app.trainer import KIND, record_training
 from app.workers import read_json
 from inspector import Inspector
+from inspector.adjoints import ComparisonWriter
 from sample_problems.catalogue import problem_by_name
 from solver.catalogue import controller_by_name
 from solver.hooks import Hook, StepBlock
@@ -74,6 +77,14 @@ class Control(Hook):
                 time.sleep(min(left, 0.05))
                 if time.monotonic() - self.polled >= POLL_SECONDS:
                     self.poll()
+
+    def look(self) -> None:
+        """Wait or stop, if asked to, between two solves."""
+        self.poll()
+        while self.command == "pause":
+            self.flush()
+            time.sleep(POLL_SECONDS)
+            self.poll()
 
     def poll(self) -> None:
         """Read what viewers ask for.
@@ -135,6 +146,7 @@ def solve_spec(spec: Mapping[str, Any], hooks: Sequence[Hook] = ()) -> Solution:
             t_eval,
             args=built.args,
             jump_t=built.jump_t,
+            events=built.events,
             method=spec.get("method") or "tsit5",
             controller=controller,
             rtol=spec.get("rtol", 1e-4),
@@ -187,6 +199,65 @@ def record(spec: Mapping[str, Any], path: Path, *, note: str = "", obey: bool = 
     return solution
 
 
+def record_comparison(
+    spec: Mapping[str, Any], path: Path, *, note: str = "", obey: bool = False
+) -> int:
+    """Compare gradient modes as a spec says and record it; returns how many entries there are.
+
+    One solve and backward pass of each mode is recorded as any other solve.
+
+    Raises:
+        Cancelled: a viewer stopped it; everything until then is recorded.
+        Exception: what `compare_spec` raises; it is recorded as the reason.
+    """
+    recorder = Inspector(path, statistics=("limiter",), note=note, spec=dict(spec))
+    control = Control(path, recorder, bool(spec.get("keep_running"))) if obey else None
+    writer: ComparisonWriter | None = None
+    places: set[tuple[int, str]] = set()
+    try:
+        asked = read_spec(spec)
+        writer = ComparisonWriter(path, asked.sweep, asked.values, asked.modes)
+        told = writer
+
+        def about(text: str, done: int, of: int) -> None:
+            told.doing(text, done, of)
+            if control is not None:
+                control.look()
+
+        watchers = [recorder] if control is None else [recorder, control]
+        for place, value, entry in compare_spec(spec, about=about, watchers=watchers):
+            writer.entry(place, value, entry)
+            places.add((place, entry["label"]))
+    except Cancelled as reason:
+        recorder.event("cancelled", str(reason))
+        recorder.close("cancelled")
+        raise
+    except BaseException as error:
+        recorder.event("failed", f"{type(error).__name__}: {error}")
+        recorder.close("failed" if isinstance(error, Exception) else "interrupted")
+        raise
+    finally:
+        if writer is not None:
+            writer.close()
+    recorder.close()
+    return len(places)
+
+
+def obeying_training(spec: Mapping[str, Any], path: Path) -> None:
+    """Train and record, and obey `control.json` during every solve and between them.
+
+    Raises:
+        Cancelled: a viewer stopped it.
+    """
+    controls: list[Hook] = []
+
+    def hooks(recorder: Inspector) -> list[Hook]:
+        controls.append(Control(path, recorder, bool(spec.get("keep_running"))))
+        return controls
+
+    record_training(spec, path, hooks=hooks, cancelled=Cancelled)
+
+
 def rows_of_states(spec: Mapping[str, Any]) -> int:
     """Return of how many rows the states are recorded."""
     cls = type(problem_by_name(spec["problem"]))
@@ -216,7 +287,12 @@ def main() -> int:
     if ".py:" in str(spec.get("problem")) and spec["problem"] != user_problem():
         raise ValueError(f"problem {spec['problem']!r}: only the one named at start may be a file")
     try:
-        record(spec, path, obey=True)
+        if spec.get("kind") == "adjoints":
+            record_comparison(spec, path, obey=True)
+        elif spec.get("kind") == KIND:
+            obeying_training(spec, path)
+        else:
+            record(spec, path, obey=True)
     except Cancelled:
         return 0
     return 0

@@ -50,6 +50,17 @@ def checked_statistics(
     return wanted
 
 
+def limit(name: str, value: int | None) -> int | None:
+    """Return the most that may be stored.
+
+    Raises:
+        ValueError: it is no number of at least 1.
+    """
+    if value is not None and (isinstance(value, bool) or not value >= 1):
+        raise ValueError(f"{name}={value!r}: must be a number of at least 1, or None")
+    return None if value is None else int(value)
+
+
 def numbers(name: str, values: Iterable[int] | None) -> np.ndarray | None:
     """Return numbers of instances, ascending and each once.
 

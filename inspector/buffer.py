@@ -72,6 +72,16 @@ class StepRows:
         if steps.running.device.type != "cpu":
             self._copy, self._steps = Copy(_grids(steps, statistics)), None
 
+    def counted(self) -> int:
+        """Return how many rows there are."""
+        if self._copy is not None:
+            running = self._copy.arrays()["running"]
+        else:
+            assert self._steps is not None
+            running = to_numpy(self._steps.running)
+        kept = running if self._instances is None else running[:, self._instances]
+        return int(np.count_nonzero(kept))
+
     def columns(self) -> tuple[dict[str, np.ndarray], bool]:
         """Return name -> `(rows,)` and whether every kept instance was running in every attempt."""
         if self._steps is not None:
@@ -128,6 +138,10 @@ class StateRows:
         flat = torch.view_as_real(y).flatten(-2) if y.is_complex() else y
         self._copy = Copy({"taken": taken, "t": t, "y": flat})
         self._instances = instances
+
+    def counted(self) -> int:
+        """Return how many states there are."""
+        return int(np.count_nonzero(self._copy.arrays()["taken"]))
 
     def columns(self) -> tuple[dict[str, np.ndarray], bool]:
         """Return name -> `(rows,)`, `y` as `(rows, D)`; states are never taken as complete."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from inspector import arrays
+from inspector.schema import MEANT_TO_END
 from inspector.tables import per_instance, solve_line
 
 if TYPE_CHECKING:
@@ -283,7 +284,7 @@ def tiles(run: "Run", solve: int = 0) -> dict[str, Any]:
         "evals_per_second": evaluated / seconds if seconds > 0 else float("nan"),
         "slowest": int(np.argmax(steps)) if total else -1,
         "refused": total - accepted,
-        "failed": int((status > 0).sum()),
+        "failed": int(((status > 0) & ~np.isin(status, MEANT_TO_END)).sum()),
         "wasted_share": max(0.0, 1 - evals / evaluated) if evaluated > 0 else float("nan"),
     }
 

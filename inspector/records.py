@@ -12,11 +12,13 @@ import torch
 from torch import Tensor
 
 from inspector.buffer import Copy, to_numpy
-from inspector.schema import COUNTS, Column
+from inspector.schema import COUNTS, MEANT_TO_END, QUANTILES, Column
 from solver.hooks import SolveEnd, SolveInfo
 from solver.statistics.base import Statistic
+from solver.status import Status
 
 MOST_MESSAGES = 100  # of failed instances, for each solve
+MOST_WORST = 5  # slowest rows named in the last line of a solve
 
 
 def column(statistic: Statistic) -> Column:
@@ -60,6 +62,8 @@ def outcome(end: SolveEnd) -> tuple[dict[str, Any], dict[str, Any] | None]:
         "error": end.error,
         "memory_bytes": memory,
     }
+    if end.solve.device.startswith("cuda"):
+        record["allocated_bytes"] = torch.cuda.memory_allocated(end.solve.device)
     solution = end.solution
     if solution is None:
         return record, None
@@ -67,8 +71,12 @@ def outcome(end: SolveEnd) -> tuple[dict[str, Any], dict[str, Any] | None]:
     rows = {name: to_numpy(getattr(stats, name)) for name in COUNTS}
     rows["status"], rows["component"] = to_numpy(solution.status), to_numpy(solution.component)
     rows["t_reached"] = to_numpy(solution.t_reached)
-    failed = np.flatnonzero(rows["status"])
-    messages = {str(row): solution.message(row) for row in failed[:MOST_MESSAGES].tolist()}
+    failed = np.flatnonzero(~np.isin(rows["status"], MEANT_TO_END))
+    told = [
+        *failed[:MOST_MESSAGES],
+        *np.flatnonzero(rows["status"] == Status.EVENT)[:MOST_MESSAGES],
+    ]
+    messages = {str(row): solution.message(int(row)) for row in told}
     codes, counts = np.unique(rows["status"], return_counts=True)
     record |= {
         "n_attempts": int(rows["n_steps"].max(initial=0)),
@@ -77,8 +85,20 @@ def outcome(end: SolveEnd) -> tuple[dict[str, Any], dict[str, Any] | None]:
         "n_failed": len(failed),
         "totals": {name: int(rows[name].sum()) for name in COUNTS},
         "statuses": {str(code): int(count) for code, count in zip(codes, counts, strict=True)},
+        "f_seconds": stats.f_seconds,
+        "quantiles": {name: quantiles(rows[name]) for name in ("n_steps", "n_f_evals")},
     }
+    slowest = np.argsort(-rows["n_steps"], kind="stable")[:MOST_WORST]
+    record["worst"] = {"rows": slowest, "n_steps": rows["n_steps"][slowest]}
     return record, rows | {"messages": messages}
+
+
+def quantiles(values: np.ndarray) -> list[float]:
+    """Return the `QUANTILES` of values that occur."""
+    if not len(values):
+        return []
+    ranked = np.sort(values)
+    return [ranked[round(q * (len(ranked) - 1))].item() for q in QUANTILES]
 
 
 def scalar(name: str, value: Any) -> float | Callable[[], float]:
@@ -123,7 +143,14 @@ def versions() -> dict[str, str]:
     return {"stepscope": own, "python": platform.python_version(), "torch": str(torch.__version__)}
 
 
-def rank() -> int:
-    """Return the rank that launchers such as torchrun give each process."""
-    rank = os.environ.get("RANK", "0")
-    return int(rank) if rank.isdigit() else 0
+def place() -> dict[str, int]:
+    """Return `rank, world_size` among the processes that train together.
+
+    From torch.distributed if it is set up, else what launchers such as torchrun tell each process.
+    """
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return {"rank": distributed.get_rank(), "world_size": distributed.get_world_size()}
+    told = (os.environ.get("RANK", "0"), os.environ.get("WORLD_SIZE", "1"))
+    rank, world_size = (int(text) if text.isdigit() else 0 for text in told)
+    return {"rank": rank, "world_size": max(world_size, rank + 1)}

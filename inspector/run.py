@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, final
 
-from inspector import tables
+from inspector import progress, tables
 from inspector.live import LiveCounts
 from inspector.store.folder import RunFolder
 from inspector.store.state import base_columns
@@ -61,6 +61,13 @@ class Run(RunFolder):
         """`rows_dropped` (disk too slow), `rows_lost`, `lines_lost` and `errors` of the disk."""
         names = ("rows_dropped", "rows_lost", "lines_lost", "errors")
         return {name: sum(writer.count(name) for writer in self.writers.values()) for name in names}
+
+    @property
+    def thinned(self) -> dict[str, int]:
+        """`rows` let go on purpose, by `every` or a budget, and of how many `solves`."""
+        states = (self.solve_state(solve) for solve in range(self.n_solves))
+        thinned = [state.thinned for state in states if state.thinned]
+        return {"rows": sum(thinned), "solves": len(thinned)}
 
     # What happened.
 
@@ -125,9 +132,34 @@ class Run(RunFolder):
         """Return what was logged, `iteration, name, value, time, session`, by iteration and time.
 
         A run that was resumed may hold an iteration twice. Both are kept, the later one behind;
-        `session` counts the writers.
+        `session` counts the starts of the training, see `sessions`.
         """
         return tables.scalars_frame(self)
+
+    def iterations(self) -> "pd.DataFrame":
+        """Return one row for each iteration of each rank and session, from the small files alone.
+
+        `iteration, session, rank, current` (no later session has taken it over), `time, solve` (its
+        first), `solves, rows, loss`, every other number logged, and where known `seconds,
+        forward_seconds, f_seconds, backward_seconds, forward_steps` (of all rows),
+        `forward_steps_q05 .. _median .. _max` and `forward_nfe...` (over the rows),
+        `forward_refused, forward_failed`, the same of backward solves, `backward_pass_seconds,
+        backward_pass_calls, vjps, checkpoint_bytes, graph_bytes, gradient_bytes, memory_bytes,
+        adjoint, lr, grad_norm, param_norm, update_ratio, optim_...`.
+
+        A session that resumes at some iteration replaces what earlier ones did from there on, in
+        all columns alike; nothing is left out, `current` tells.
+        """
+        return progress.iterations_frame(self)
+
+    def ranks(self) -> "pd.DataFrame":
+        """Return one row for each process that recorded: how far it came, how it ended.
+
+        `rank, session, writer, host, status, started, last_sign, world_size, iterations,
+        first_iteration, last_iteration, forward_seconds` (median of an iteration), `slowest_share`
+        (of the iterations that all ranks did, in how many its solves took longest).
+        """
+        return progress.ranks_frame(self)
 
     def events(self) -> "pd.DataFrame":
         """Return `time, kind, text, writer` and a column for every further entry."""

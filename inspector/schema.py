@@ -16,19 +16,29 @@ Files, where `<w>` names a writer, `r<rank>-<token>`. Every process that records
 writer of its own and never touches the files of another, so there is no lock:
 
 `run.json`
-    `schema` (SCHEMA_VERSION), `id`, `created` (seconds since 1970), `spec`, `note`, `versions`,
-    `parameters` (name -> one number for each instance), `writers`, `status`. Written to a temporary
-    file and renamed.
+    `schema` (SCHEMA_VERSION), `id`, `created` (seconds since 1970), `spec`, `note`, `tags`,
+    `versions`, `parameters` (name -> one number for each instance), `writers`, `status`. Written to
+    a temporary file and renamed.
 `writers/<w>.json`
-    `host`, `pid`, `pid_started`, `started`, `heartbeat`, `ended`, `status` and counts of what was
-    stored, dropped or lost. Its modification time is a sign of life.
+    `host`, `pid`, `pid_started`, `rank`, `world_size`, `after` (writers that were there before),
+    `started`, `heartbeat`, `ended`, `status` and counts of what was stored, thinned, dropped or
+    lost. Its modification time is a sign of life.
 `solves/<w>.jsonl`
     One JSON object a line, by `kind`. `columns`: unit, help and labels of the statistics.
-    `start`: number `solve`, settings, `t0` and `t1`. `rows`: what became of each instance. `end`:
-    totals and seconds. An array in which every instance has the same value is written as that one
-    value.
+    `start`: number `solve`, settings, `t0` and `t1`, `iteration`, and `backward_of`, the number of
+    the solve whose gradient this one is. `samples`: `ids`, the sample of a data set that each
+    instance is. `rows`: what became of each instance. `end`: totals, seconds, `quantiles` over the
+    instances (QUANTILES below) and the slowest ones. `backward`: what a backward pass through the
+    solve took. An array in which every instance has the same value is written as that one value.
+    `thinned`: `rows` of the solve that were let go on purpose; `late`: `rows_recorded` after the
+    `end`, of a solve that was held back and turned out to be the worst or the last.
 `scalars/<w>.jsonl`
     `iteration`, `name`, `value`, `time`, `solve` (solves started so far).
+`iterations/<w>.jsonl`
+    `iteration`, `time` (of its end), `solves` (those started in it, half-open, as this writer
+    counts), `values`: `seconds`, `forward_seconds` (in solves), `f_seconds` (of them in the vector
+    field), `backward_seconds` (from the last solve to the optimizer's step), and what a watched
+    optimizer or model told.
 `events.jsonl`
     `time`, `kind`, `text`, `writer` and free data: notes, drops, errors of the disk.
 `steps/<w>-<segment>-s<first solve>.arrows`
@@ -124,9 +134,12 @@ STATUS_NAMES = {
     4: "NON_FINITE",
     5: "TIME_RESOLUTION",
     6: "INTERRUPTED",
+    7: "EVENT",
 }
+MEANT_TO_END = (0, 7)  # statuses of rows that reached their end, or the event that was to end them
 
 COUNTS = ("n_steps", "n_accepted", "n_rejected", "n_f_evals")
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # of counts over rows, in each `end` line
 
 
 def column_from_json(name: str, about: dict[str, Any]) -> Column:

@@ -60,6 +60,10 @@ class ArrayBlock:
         """Most rows it can have."""
         return self.running.size
 
+    def counted(self) -> int:
+        """Return how many rows there are."""
+        return int(np.count_nonzero(self.running))
+
     def columns(self) -> tuple[Mapping[str, np.ndarray], bool]:
         """Return the columns of the instances that were running."""
         attempt, instance = np.nonzero(self.running)
@@ -339,6 +343,10 @@ class _StateBlock:
     def rows(self) -> int:
         """Most rows it can have."""
         return int(self.keep.sum())
+
+    def counted(self) -> int:
+        """Return how many rows there are."""
+        return self.rows
 
     def columns(self) -> tuple[Mapping[str, np.ndarray], bool]:
         """Return the columns of the states that are kept."""

@@ -1,24 +1,34 @@
-"""What a sample problem is: a vector field with bounded parameters, spread over a batch."""
+"""What a sample problem is: a vector field with bounded parameters, spread over a batch.
+
+And what a problem with a loss is: one whose vector field is a network that learns from data.
+"""
 
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from solver.bounds import check_bounds, describe_settings
+from solver.bounds import Bounds, Help, check_bounds, describe_settings
 from solver.errors import InvalidArgument, InvalidType
+from solver.events import Event
+from solver.solution import Solution
+from solver.solve import solve_ivp
 
 Parameters = Mapping[str, Tensor]  # parameter name -> its value in each instance, (B,)
 
 
 @dataclass(frozen=True, eq=False)
 class BuiltProblem:
-    """A problem ready to be solved: `solve_ivp(f, y0, t0=t0, t1=t1, args=args, jump_t=jump_t)`."""
+    """A problem ready to be solved.
+
+    `solve_ivp(f, y0, t0=t0, t1=t1, args=args, jump_t=jump_t, events=events)`.
+    """
 
     problem: "SampleProblem"
     y0: Tensor  # (B, D)
@@ -28,6 +38,7 @@ class BuiltProblem:
     jump_t: Tensor | None = (
         None  # (B, J) times at which f is known to jump, NaN where there is none
     )
+    events: tuple[Event, ...] = ()  # what the solver watches for
 
     @property
     def args(self) -> dict[str, Tensor]:
@@ -81,6 +92,10 @@ class SampleProblem(ABC):
         """Return the times `(B, J)` at which the field jumps and the solver is told so, or None."""
         return None
 
+    def events(self) -> tuple[Event, ...]:
+        """Return what the solver is to watch for; their functions take `(t, y, parameters)`."""
+        return ()
+
     @property
     def dim(self) -> int:
         """D, the number of components."""
@@ -123,7 +138,8 @@ class SampleProblem(ABC):
         generator = torch.Generator().manual_seed(seed)
         y0 = self.start(values, generator).to(dtype)
         parameters = {name: value.to(dtype) for name, value in values.items()}
-        return BuiltProblem(self, y0, self.t0, self.t1, parameters, self.jumps(parameters))
+        jumps = self.jumps(parameters)
+        return BuiltProblem(self, y0, self.t0, self.t1, parameters, jumps, self.events())
 
     def _spread_values(self, spread: Mapping[str, Any], batch: int) -> Tensor:
         """Return the spread parameter's value in each instance, `(B,)`; the middle for one."""
@@ -182,8 +198,145 @@ class SampleProblem(ABC):
             "atol": cls.atol,
             "method": cls.method,
             "presets": [dict(preset) for preset in cls.presets],
+            "loss": None,
         }
 
     def settings(self) -> dict[str, Any]:
         """Return the parameters by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some of the data a problem learns from, ready to be solved."""
+
+    y0: Tensor  # (B, D)
+    t_eval: Tensor  # (T,) or (B, T), the first one is where the solve starts
+    target: Tensor | None = None  # what the loss compares with
+    args: Any = None  # third argument of the fields, left out where None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossProblem(SampleProblem):
+    """A problem whose vector field is a network that learns from data.
+
+    `sols = problem.solve(model, problem.draw(size, generator), adjoint=...)` and
+    `problem.loss(sols[-1].ys, batch).backward()` are one iteration of training. As any other sample
+    problem it can be solved and looked at, with the network as it is before training.
+    """
+
+    measure: ClassVar[str]  # in words, what `test_measure` gives
+    goal: ClassVar[float | None] = None  # of the measure, reached by training as it stands here
+    learning_rate: ClassVar[float] = 1e-3
+    iterations: ClassVar[int] = 200
+    adjoint: ClassVar[str] = "symplectic"
+    spread: ClassVar[Mapping[str, Any]] = {
+        "parameter": "speed", "low": 0.5, "high": 2.0, "scale": "log",
+    }  # fmt: skip
+
+    speed: Annotated[
+        float, Bounds(0.1, 10.0, scale="log"), Help("factor on the field; 1 in training")
+    ] = 1.0
+
+    @abstractmethod
+    def network(self) -> nn.Module:
+        """Return a new network, initialised from torch's global random numbers."""
+
+    @abstractmethod
+    def draw(
+        self, size: int, generator: torch.Generator, dtype: torch.dtype = torch.float64
+    ) -> Batch:
+        """Return `size` samples to train on, drawn at random; the same numbers in every dtype."""
+
+    @abstractmethod
+    def test_batch(self, dtype: torch.dtype = torch.float64) -> Batch:
+        """Return data kept apart from training, always the same."""
+
+    @abstractmethod
+    def loss(self, ys: Tensor, batch: Batch) -> Tensor:
+        """Return the scalar to be made small, from states `(B, T, D)` at the times of `batch`."""
+
+    def test_measure(self, ys: Tensor, batch: Batch) -> Tensor:
+        """Return how good states `(B, T, D)` of the test data are, a scalar; small is good."""
+        return self.loss(ys, batch)
+
+    def model(self, seed: int = 0, dtype: torch.dtype = torch.float64) -> nn.Module:
+        """Return a new network; the same numbers for a seed in every dtype."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return self.network().to(dtype)
+
+    def fields(self, model: nn.Module) -> Sequence[Callable[..., Any]]:
+        """Return the vector fields that are solved one after another; most have one."""
+        return [model]
+
+    def solve(
+        self, model: nn.Module, batch: Batch, *, speed: Tensor | None = None, **options: Any
+    ) -> list[Solution]:
+        """Solve through all fields, each from where the one before ended.
+
+        Args:
+            speed: factor on the fields in each row, `(B,)`; None for the setting of that name.
+            options: of `solve_ivp`; method and tolerances are the problem's own if left out.
+
+        Returns:
+            One solution for each field; the loss is of the last one.
+        """
+        given = {"method": self.method, "rtol": self.rtol, "atol": self.atol, **options}
+        fields, args = list(self.fields(model)), batch.args
+        if speed is None and self.speed != 1:
+            speed = torch.full_like(batch.y0[:, 0], self.speed)
+        if speed is not None:
+            fields, args = [_Scaled(field, args is not None) for field in fields], (speed, args)
+        if args is not None:
+            given["args"] = args
+        solutions: list[Solution] = []
+        y = batch.y0
+        for field in fields:
+            solutions.append(solve_ivp(field, y, batch.t_eval, **given))
+            y = solutions[-1].ys[:, -1]
+        return solutions
+
+    def evaluate(self, model: nn.Module, **options: Any) -> float:
+        """Return the measure on the test data."""
+        batch = self.test_batch(next(model.parameters()).dtype)
+        with torch.no_grad():
+            return float(self.test_measure(self.solve(model, batch, **options)[-1].ys, batch))
+
+    def field(self, t: Tensor, y: Tensor, p: Parameters) -> Tensor:
+        """Return the untrained network's output, of the first field, times `speed`."""
+        return p["speed"][:, None] * self.fields(_untrained(self, y.dtype))[0](t, y)
+
+    def start(self, p: Parameters, generator: torch.Generator) -> Tensor:
+        """Start from data to train on."""
+        return self.draw(len(p["speed"]), generator).y0
+
+    @classmethod
+    def describe(cls) -> dict[str, Any]:
+        """Return all that a page needs to offer this problem, as plain JSON values."""
+        about = {
+            "measure": cls.measure,
+            "learning_rate": cls.learning_rate,
+            "iterations": cls.iterations,
+            "adjoint": cls.adjoint,
+        }
+        return super().describe() | {"loss": about}
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """A field times a factor in each row, the first of its arguments."""
+
+    inner: Callable[..., Any]
+    with_args: bool
+
+    def __call__(self, t: Tensor, y: Tensor, args: tuple[Tensor, Any]) -> Tensor:
+        """Return the field, `(B, D)`."""
+        speed, rest = args
+        slope = self.inner(t, y, rest) if self.with_args else self.inner(t, y)
+        return speed[:, None] * slope
+
+
+@lru_cache(maxsize=8)
+def _untrained(problem: LossProblem, dtype: torch.dtype) -> nn.Module:
+    return problem.model(0, dtype)

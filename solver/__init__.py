@@ -12,6 +12,7 @@ from solver.controllers.fixed import Fixed
 from solver.controllers.integral import Integral
 from solver.controllers.pi import PI
 from solver.controllers.pid import PID
+from solver.events import Event, EventLog, SteadyState
 from solver.hooks import BackwardInfo, Hook, SolveEnd, SolveInfo, StepBlock
 from solver.methods.bosh3 import Bosh3
 from solver.methods.dopri5 import Dopri5
@@ -43,6 +44,8 @@ __all__ = [
     "Dopri5",
     "Dopri8",
     "Euler",
+    "Event",
+    "EventLog",
     "Fehlberg45",
     "Fixed",
     "Heun",
@@ -58,6 +61,7 @@ __all__ = [
     "SolveInfo",
     "Stats",
     "Status",
+    "SteadyState",
     "StepBlock",
     "Symplectic",
     "Tsit5",

@@ -1,7 +1,9 @@
 """Methods, controllers and statistics by name, found by scanning their folders when asked for."""
 
+import dataclasses
 import importlib
 import inspect
+import json
 import pkgutil
 from collections.abc import Mapping
 from functools import cache
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from solver.controllers.base import Controller, normalised
 from solver.errors import (
+    InvalidArgument,
     InvalidType,
     UnknownAdjoint,
     UnknownController,
@@ -91,12 +94,30 @@ def adjoints() -> dict[str, type["Adjoint"]]:
 
 
 def adjoint_by_name(name: str) -> "Adjoint":
-    """Return the adjoint of that name with its default settings.
+    """Return the adjoint of that name, with the settings written behind it if there are any.
+
+    `"symplectic"`, `"symplectic:keep=graphs"`, `"continuous:seminorm=false,rtol=1e-8"`.
 
     Raises:
         UnknownAdjoint: there is none; the message has the nearest name.
+        InvalidArgument: a setting is outside its bounds, or there is no such setting.
     """
-    return _lookup(adjoints(), name, UnknownAdjoint)()
+    plain, _, written = _text(name, "adjoint").partition(":")
+    cls = _lookup(adjoints(), plain, UnknownAdjoint)
+    settings: dict[str, Any] = {}
+    known = [field.name for field in dataclasses.fields(cls)]
+    for part in filter(None, written.split(",")):
+        key, equals, value = (each.strip() for each in part.partition("="))
+        if not equals or key not in known:
+            raise InvalidArgument(
+                f"adjoint {name!r}: {part!r} is no setting of it, "
+                f"it has {', '.join(known) or 'none'}, written as name=value"
+            )
+        try:
+            settings[key] = json.loads(value)
+        except ValueError:
+            settings[key] = value
+    return cls(**settings)
 
 
 def controllers() -> dict[str, type[Controller[Any]]]:

@@ -20,7 +20,6 @@ from solver.loop import Outcome, Problem
 from solver.outputs import Outputs
 from solver.recording import Recorder
 from solver.statistics.base import Statistic
-from solver.status import Status
 
 ENGINES = ("auto", "plain", "compiled")
 # "auto" looks for a kernel once so much time went into plain solves of one kind, and compiles one,
@@ -63,14 +62,15 @@ class Choice:
         recorder: Recorder | None,
     ) -> tuple[Outcome, Tensor | None]:
         """Solve by the kernel; return how rows ended and outputs `(B, T, D)`."""
-        assert self.plan is not None and self.kernel is not None and self.fingerprint is not None
+        assert self.plan is not None
+        assert self.kernel is not None
+        assert self.fingerprint is not None
         run = Run(problem, self.plan, self.kernel, self.fingerprint, outputs, dense, recorder)
         outcome = run.run()
         if outputs is None:
             return outcome, None
         ys = outputs.empty(problem.y0) if run.ys is None else run.ys
-        success = outcome.status == int(Status.SUCCESS)
-        return outcome, outputs.put_ends(ys, problem.y0, outcome.y, success)
+        return outcome, outputs.put_ends(ys, problem.y0, outcome.y, outcome.arrived)
 
     def spent(self, seconds: float) -> None:
         """Note what a plain solve took."""
@@ -129,9 +129,7 @@ def complain(reason: str) -> None:
     )
 
 
-def _automatic(
-    problem: Problem, statistics: Sequence[Statistic], flags: dict[str, bool]
-) -> Choice:
+def _automatic(problem: Problem, statistics: Sequence[Statistic], flags: dict[str, bool]) -> Choice:
     """Take a kernel that is there; have one made when plain solves have cost enough."""
     if plans.reason_against(problem) is not None:
         return Choice()

@@ -39,6 +39,7 @@ class SolveInfo:
     max_steps: int | Tensor
     y0: Tensor  # (B, D), flattened, detached
     statistics: Sequence["Statistic"] = ()  # those in StepBlock.columns, in order
+    backward_of: "SolveInfo | None" = None  # the solve this one takes the gradient of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,6 +11,8 @@ from torch.utils._pytree import tree_map
 
 from solver.controllers.base import Controller, Proposal
 from solver.dense import DenseRecord
+from solver.event_watch import EventWatch
+from solver.events import EventPlan
 from solver.initial_step import initial_step
 from solver.methods.base import Method, Stepper, Trial
 from solver.norms import Tolerance
@@ -44,6 +46,7 @@ class Problem:
     joint: bool  # one step size and one error norm for the whole batch
     slope0: Tensor | None  # (B, D) vector field at the start, None if no row has a finite one
     params: tuple[Tensor, ...] = ()  # tensors the vector field uses, as the caller lists them
+    events: EventPlan | None = None
 
 
 class StepListener(Protocol):
@@ -85,6 +88,7 @@ class Outcome:
     n_steps: Tensor
     n_accepted: Tensor
     n_f_evals: Tensor
+    arrived: Tensor  # (B,) bool, which rows have reached the end of their span
     n_f_calls: int | None = None  # None: as often as the field counted
     n_rows_evaluated: int | None = None  # None: all rows in each call
 
@@ -113,6 +117,9 @@ class Loop:
         method, times = problem.method, problem.times
         self.problem, self.graph = problem, graph
         self.outputs = outputs if outputs is not None and outputs.inside else None
+        self.events: EventWatch | None = None
+        if problem.events is not None and outputs is not None:
+            self.events = EventWatch(problem.events, outputs, problem.y0, graph=graph)
         self.dense, self.recorder, self.listener = dense, recorder, listener
         self.error_order = method.order if method.error_order is None else method.error_order
         self.rows = Rows(times)
@@ -137,6 +144,9 @@ class Loop:
         if bool(self.rows.running.any()):
             self._begin()
         self.stops = Stops(self.problem.times, self.end)
+        if self.events is not None and bool(self.rows.running.any()):
+            self.events.begin(self.t, self.y, self.rows.running)
+            self._meet_events(self.rows.running, self.dt)
         while bool(self.rows.running.any()):
             self._attempt()
         return self._outcome()
@@ -199,7 +209,7 @@ class Loop:
             moved = verdict.accept & running
         self.attempts += 1
         settled = torch.equal(moved, running)
-        made = None
+        made = event_cut = None
         if settled or bool(moved.any()):
             if self.graph and not settled:
                 trial, made = self._without_refused(trial, own, moved, dt, t_next, seen)
@@ -208,12 +218,19 @@ class Loop:
             if self.listener is not None:
                 last = stop >= self.end
                 self.listener.add(t, dt, seen, y, moved, reach, last, stepper)
+            y1 = trial.y1
+            if self.events is not None:  # the step may end earlier, and in another state
+                t_next, y1, event_cut = self.events.t_next, self.events.y1, self.events.cut
             self.t = torch.where(moved, t_next, t)
-            self.y = torch.where(moved[:, None], trial.y1, y)
+            self.y = torch.where(moved[:, None], y1, y)
             stepper.advance(moved)
         y_after, gone = self.y, None
+        cut = moved & reach if stops.jumps else None
+        if event_cut is not None:
+            cut = event_cut if cut is None else cut | event_cut
+            self._meet_events(moved, dt)
         with self.quiet():
-            self._resize(verdict, dt, tried, moved & reach if stops.jumps else None)
+            self._resize(verdict, dt, tried, cut)
             rows.tally(running, moved)
             rows.running = running & (self.t < self.end)
             hopeless = self.near or (self.strict and not settled)
@@ -226,10 +243,12 @@ class Loop:
             if stepper.interpolant_gives_end_slope:  # which the next attempt need not evaluate
                 rows.extra_evals -= (made & rows.running).long()
         if self.recorder is not None:
-            seen_by_hooks = (t, tried, ratio, moved, running, reach, stop, weighted)
-            self.recorder.add(Attempt(*seen_by_hooks, verdict.factor, history, y_after))
+            size = tried if event_cut is None else torch.where(event_cut, self.t - t, tried)
+            seen_by_hooks = (t, size, ratio, moved, running, reach, stop, weighted)
+            self.recorder.add(Attempt(*seen_by_hooks, verdict.factor, history, y_after, event_cut))
         if stops.jumps:
-            self._cross_jumps(moved & reach & rows.running, made)
+            crossed = moved & reach & rows.running
+            self._cross_jumps(crossed if event_cut is None else crossed & ~event_cut, made)
 
     def _without_refused(
         self, trial: Trial, own: Tensor, moved: Tensor, dt: Tensor, t_next: Tensor, seen: Tensor
@@ -251,6 +270,21 @@ class Loop:
         stepper.replace_start(slope)
         return trial, made
 
+    def _meet_events(self, moved: Tensor, dt: Tensor) -> None:
+        """End the rows that a terminal event ended; let those it has changed start anew."""
+        events, rows = self.events, self.rows
+        assert events is not None
+        if (ended := events.ended) is not None:
+            rows.fail(ended, Status.EVENT, rows.component, dt.detach(), moved)
+            self.end = torch.where(ended, self.t, self.end)
+            self.stops.leave(ended, self.t)
+            if self.graph:
+                self._put_aside(ended, self.y)
+        if (changed := events.restarted) is not None:
+            self.stepper.restart(self.t, self.y, changed)
+            if self.stepper.keeps_end_slope or self.stepper.interpolant_gives_end_slope:
+                rows.extra_evals += changed & (self.t < self.end)
+
     def _cross_jumps(self, crossed: Tensor, made: Tensor | None) -> None:
         """Let the rows `crossed (B,)` start behind the jump they stand at."""
         if not bool(crossed.any()):
@@ -271,16 +305,21 @@ class Loop:
             Which rows needed the step's polynomial, `(B,)` bool, None if it was not made.
         """
         outputs, t, y, stepper = self.outputs, self.t, self.y, self.stepper
+        polynomial = None
+        if self.events is not None:
+            polynomial = stepper.polynomial(t, dt, seen, y, trial.y1)
+            t_next = self.events.look(t, dt, t_next, y, trial.y1, moved, polynomial)
+            self.rows.extra_evals += self.events.evals
         hit = None if outputs is None else outputs.passed(moved, t_next)
-        if self.dense is None and (hit is None or not bool(hit.any())):
-            return None
-        polynomial = stepper.polynomial(t, dt, seen, y, trial.y1)
+        if polynomial is None:
+            if self.dense is None and (hit is None or not bool(hit.any())):
+                return None
+            polynomial = stepper.polynomial(t, dt, seen, y, trial.y1)
         if outputs is not None and hit is not None:
             outputs.take(hit, t, dt, t_next, y, polynomial)
         if self.dense is not None:
             self.dense.add(t, dt, moved, y, polynomial)
-            return moved
-        return hit
+        return hit if self.dense is None and self.events is None else moved
 
     def _resize(
         self, verdict: Proposal[Any], dt: Tensor, tried: Tensor, cut: Tensor | None
@@ -369,6 +408,10 @@ class Loop:
             n_f_evals = n_f_evals + rows.n_accepted - (idle & (rows.n_accepted > 0)).long()
         if self.aside is not None:
             y = torch.where(self.aside[:, None], self.y_aside, y)
+        arrived = rows.status == int(Status.SUCCESS)
+        if self.events is not None:
+            at_end = self.t.detach() >= self.problem.times.end.detach()
+            arrived = arrived | ((rows.status == int(Status.EVENT)) & at_end)
         return Outcome(
             t=self.t,
             y=y,
@@ -378,6 +421,7 @@ class Loop:
             n_steps=rows.n_steps,
             n_accepted=rows.n_accepted,
             n_f_evals=n_f_evals,
+            arrived=arrived,
         )
 
 
@@ -385,4 +429,3 @@ def _joint(ratio: Tensor, running: Tensor) -> Tensor:
     """Return one error ratio for all rows: the root mean square over those that run."""
     square = torch.where(running, ratio * ratio, 0.0).sum() / running.sum()
     return square.sqrt().expand_as(ratio)
-

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from solver.dense import horner
+from solver.events import EventRecord
 from solver.times import Times
 
 
@@ -17,12 +18,13 @@ class Outputs:
         differ: whether gradients w.r.t. output times are wanted apart from those w.r.t. t0 and t1;
         then
             outputs at the ends are read off the polynomials too.
+        events: where events are recorded, whose states are outputs too, in columns behind the rest.
     """
 
-    def __init__(self, times: Times, differ: bool):
+    def __init__(self, times: Times, differ: bool, events: EventRecord | None = None):
         """Sort outputs into start, inside and end."""
         assert times.outputs is not None
-        self._times, self._tau = times, times.outputs
+        self._times, self._tau, self._events = times, times.outputs, events
         bare, start, end = self._tau.detach(), times.start.detach(), times.end.detach()
         empty = (end <= start)[:, None]  # a span of length zero is all start
         self._at_start = (bare <= start[:, None]) & (empty | (not differ))
@@ -49,8 +51,11 @@ class Outputs:
 
     @property
     def tau(self) -> Tensor:
-        """Output times of every row in the direction of integration, `(B, T)`."""
-        return self._tau
+        """Output times of every row in the direction of integration, `(B, T)`, then events'."""
+        if self._events is None:
+            return self._tau
+        start = self._times.start.detach()
+        return torch.cat([self._tau, self._events.grid(self._events.tau, start, torch.inf)], dim=1)
 
     @property
     def search(self) -> Tensor:
@@ -62,9 +67,9 @@ class Outputs:
         """Column of each row's next output, `(B,)` int64."""
         return self._index
 
-    def empty(self, like: Tensor) -> Tensor:
-        """Return outputs not yet reached, `(B, T, D)` NaN like the states `like (B, D)`."""
-        shape = (*self._tau.shape, like.shape[1])
+    def empty(self, like: Tensor, more: int = 0) -> Tensor:
+        """Return outputs not yet reached, `(B, T + more, D)` NaN like the states `like (B, D)`."""
+        shape = (len(like), self._tau.shape[1] + more, like.shape[1])
         return torch.full(shape, torch.nan, dtype=like.dtype, device=like.device)
 
     def _look_up(self, index: Tensor) -> Tensor:
@@ -94,6 +99,12 @@ class Outputs:
         self._index = torch.where(hit, new, self._index)
         self._next = self._look_up(self._index)
 
+    def take_events(self, rows: Tensor, columns: Tensor, values: Tensor) -> None:
+        """Take the states `(n, D)` at events, `columns` counted from a row's first event."""
+        self._values.append(values)
+        self.rows.append(rows)
+        self._columns.append(columns + self._tau.shape[1])
+
     def inner(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return rows, columns `(n,)` and values `(n, D)` of the outputs read off polynomials."""
         if not self.rows:
@@ -104,18 +115,25 @@ class Outputs:
     def finish(
         self, y0: Tensor, y_end: Tensor, success: Tensor, values: Tensor | None = None
     ) -> Tensor:
-        """Return `(B, T, D)`, NaN where a row never arrived or had no output.
+        """Return `(B, T, D)`, NaN where a row never arrived or had no output; behind it events.
 
         Args:
             y0, y_end: states at the ends, `(B, D)`.
             success: which rows arrived, `(B,)`.
             values: what to take for the values of `inner()`, None for these themselves.
         """
-        ys = self.empty(y0)
+        width = 0 if self._events is None else self._events.width
+        asked = self._tau.shape[1]
+        ys = self.empty(y0, width)
         if self.rows:
             rows, columns, taken = self.inner()
             ys = ys.index_put((rows, columns), taken if values is None else values)
-        return self.put_ends(ys, y0, y_end, success)
+        at_events = ys[:, asked:]
+        ys = self.put_ends(ys[:, :asked], y0, y_end, success)
+        if self._events is None:
+            return ys
+        begun = self._events.grid(self._events.at_start, self._at_start.new_zeros(len(y0)), False)
+        return torch.cat([ys, torch.where(begun[:, :, None], y0[:, None], at_events)], dim=1)
 
     def put_ends(self, ys: Tensor, y0: Tensor, y_end: Tensor, success: Tensor) -> Tensor:
         """Return outputs `ys (B, T, D)` with those at the ends, in the order asked for."""

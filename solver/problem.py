@@ -2,6 +2,7 @@
 time."""
 
 from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -158,6 +159,7 @@ class Field:
         self._narrow_time: torch.dtype | None = None
         self._checked = False
         self.calls = 0
+        self.seconds = 0.0  # spent in f
 
     def __call__(self, tau: Tensor, y: Tensor) -> Tensor:
         """Evaluate once for all rows; the result has the dtype of the flat state."""
@@ -182,7 +184,7 @@ class Field:
         return slope if self._column is None else slope * self._column
 
     def meet(self, tau: Tensor, y: Tensor) -> None:
-        """Evaluate once if that was not done yet: checks what `f` returns, and which time it takes."""
+        """Evaluate once if that was not done yet: checks the result, finds which time `f` takes."""
         if not self._checked:
             with torch.no_grad():
                 self(tau, y)
@@ -225,7 +227,18 @@ class Field:
 
     def _evaluate(self, t: Tensor, flat: Tensor) -> Any:
         state = flat if self._plain else self.layout.unflatten(flat)
-        return self._f(t, state) if self._args is None else self._f(t, state, self._args)
+        began = perf_counter()
+        slope = self._f(t, state) if self._args is None else self._f(t, state, self._args)
+        self.seconds += perf_counter() - began
+        return slope
+
+    def arguments(self, tau: Tensor, y: Tensor) -> tuple[Any, ...]:
+        """Return what the user's functions are called with: t, the state, and `args` if given."""
+        t = tau if self._direction is None else tau * self._direction
+        if self._narrow_time is not None:
+            t = t.to(self._narrow_time)
+        state = y if self._plain else self.layout.unflatten(y)
+        return (t, state) if self._args is None else (t, state, self._args)
 
     def captured(self) -> Iterator[Tensor]:
         """Yield the tensors that the vector field is seen to use besides its arguments."""

@@ -16,7 +16,7 @@ from solver.controllers.base import Controller
 from solver.errors import InvalidArgument
 from solver.hooks import BackwardInfo, Hook, SolveEnd, SolveInfo, StepBlock
 from solver.statistics.base import Attempts, Statistic
-from solver.statistics.limiter import limiter_codes
+from solver.statistics.limiter import EVENT, limiter_codes
 
 if TYPE_CHECKING:
     from solver.solution import Solution
@@ -39,6 +39,7 @@ class Attempt(NamedTuple):
     factor: Tensor
     history: Any
     y: Tensor  # (B, D) state after the attempt
+    event: Tensor | None = None  # (B,) bool, the step was cut short by an event
 
 
 def _stack(tensors: Sequence[Tensor]) -> Tensor:
@@ -269,6 +270,9 @@ class Recorder:
             reach=_stack(raw["reach"]),
             jump=_stack(raw["stop"]) < self._end if self._jumps else None,
         )
+        for i, cut in enumerate(raw["event"]):
+            if cut is not None:
+                limiter[i] = limiter[i].masked_fill(cut, EVENT)
         return Attempts(
             t=t,
             dt=dt,
@@ -304,7 +308,7 @@ class Recorder:
         changes: Mapping[str, Any],
     ) -> "Recorder":
         """Tell the same hooks that another solve begins, which differs from this by `changes`."""
-        info = dataclasses.replace(self._info, **changes)
+        info = dataclasses.replace(self._info, backward_of=self._info, **changes)
         other = Recorder(self._hooks, info, controller, direction, end, False, None, None)
         other.begin()
         return other

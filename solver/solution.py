@@ -7,6 +7,7 @@ from torch import Tensor
 
 from solver.dense import DenseOutput
 from solver.errors import InvalidArgument, SolveFailed
+from solver.events import EventLog
 from solver.status import Status
 
 
@@ -29,6 +30,7 @@ class Stats:
     n_f_calls: int
     n_rows_evaluated: int
     wall_seconds: float
+    f_seconds: float = float("nan")  # of them in the vector field; NaN where not measured
 
     def __getitem__(self, name: str) -> Any:
         """Return a count by its name, `stats["n_steps"]`."""
@@ -41,8 +43,8 @@ class Stats:
 class Solution:
     """Solution of a batch of initial value problems.
 
-    Outputs that a failed row never reached are NaN. `t_reached`, `y_reached` are the last accepted
-    time and state of every row, failed or not.
+    Outputs that a row never reached, as it failed or an event ended it, are NaN. `t_reached`,
+    `y_reached` are the last accepted time and state of every row.
     """
 
     ts: Tensor  # (B, T) times asked for; (B, 1), the end, without t_eval
@@ -54,6 +56,7 @@ class Solution:
     last_dt: Tensor  # (B,) signed size of the last attempt
     stats: Stats
     dense: DenseOutput | None = None
+    events: EventLog | None = None  # what happened, if events were watched for
 
     def __call__(self, t: Any) -> Any:
         """Evaluate the dense output, see `DenseOutput`.
@@ -67,8 +70,32 @@ class Solution:
 
     @property
     def success(self) -> Tensor:
-        """Whether each row reached its t1, `(B,)` bool."""
-        return self.status == int(Status.SUCCESS)
+        """Whether each row reached its t1 or the event that was to end it, `(B,)` bool."""
+        return (self.status == int(Status.SUCCESS)) | (self.status == int(Status.EVENT))
+
+    @property
+    def event_times(self) -> Tensor:
+        """Times of the events of every row, `(B, E)`, NaN behind its last; see `EventLog`.
+
+        Raises:
+            InvalidArgument: the solve had no `events`.
+        """
+        return self._log.times
+
+    @property
+    def event_states(self) -> Any:
+        """States at these times, `(B, E, ...)`, before they were changed.
+
+        Raises:
+            InvalidArgument: the solve had no `events`.
+        """
+        return self._log.states
+
+    @property
+    def _log(self) -> EventLog:
+        if self.events is None:
+            raise InvalidArgument("this solve watched for nothing: give events to solve_ivp")
+        return self.events
 
     def message(self, row: int) -> str:
         """Say in a sentence how the row ended and, if it failed, where and what to do."""
@@ -76,6 +103,12 @@ class Solution:
         t = self.t_reached[row].item()
         if status is Status.SUCCESS:
             return f"row {row} reached t = {t:.9g}"
+        if status is Status.EVENT:
+            log = self._log
+            which = int(log.ended_by[row])
+            count = int(log.count[row, which])
+            often = f", the {count}. of its kind" if count > 1 else ""
+            return f"row {row} was ended by {log.names[which]} at t = {t:.9g}{often}"
         component = int(self.component[row])
         where = f", component {component}" if component >= 0 else ""
         return (

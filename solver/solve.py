@@ -24,10 +24,12 @@ from solver.arguments import (
     read_stepping,
     read_tolerance,
 )
+from solver.captured import captured_tensors
 from solver.controllers.base import Controller
 from solver.dense import DenseRecord
 from solver.engines import ENGINES, Choice, choose, complain
 from solver.errors import InvalidArgument, InvalidType, UnknownEngine
+from solver.events import EventLog, event_log, read_events
 from solver.hooks import Hook, SolveInfo
 from solver.loop import Outcome, Problem
 from solver.methods.base import Method
@@ -36,7 +38,6 @@ from solver.problem import Field, StateLayout
 from solver.recording import Recorder
 from solver.solution import Solution, Stats
 from solver.statistics.base import Statistic
-from solver.status import Status
 from solver.times import read_times
 
 
@@ -58,6 +59,7 @@ def solve_ivp(
     dt_max: Any = None,
     max_steps: int | Tensor = 100_000,
     jump_t: Any = None,
+    events: Any = (),
     adjoint: str | Adjoint = "backprop",
     engine: str = "auto",
     stepping: Literal["independent", "joint"] = "independent",
@@ -103,6 +105,9 @@ def solve_ivp(
         jump_t: times at which `f` is known to jump, a number, `(K,)` or `(B, K)` padded with NaN;
         they are
             stepped on exactly and each side sees its own side only.
+        events: what to watch for, `solver.Event` and `solver.SteadyState` objects or callables
+            `g(t, y)`, one or several: rows end, or change their state, where it happens. What
+            happened stands in `Solution.events`.
         adjoint: how gradients get through, name or object, see `solver.catalogue.adjoints()`.
         engine: "plain", the loop in Python; "compiled", many attempts in one call of native code
             made from `f`, where that is possible (on the CPU, real states of few components, no
@@ -153,6 +158,7 @@ def solve_ivp(
         joint=read_stepping(stepping, times),
         slope0=None,
         params=read_params(params),
+        events=read_events(events, field),
     )
     check_step_bounds(problem.dt_min, problem.dt_max)
     hooks = read_hooks(hooks)
@@ -164,16 +170,17 @@ def solve_ivp(
     try:
         if recorder is not None:
             recorder.begin()
+        log = None
         if choice.engine == "compiled":
             outcome, ys = choice.run(problem, outputs, record, recorder)
         else:
-            outcome, ys = _run(problem, mode, own_ends, record, recorder)
+            outcome, ys, log = _run(problem, mode, own_ends, record, recorder)
             choice.spent(time.perf_counter() - began)
     except BaseException as error:
         if recorder is not None:
             recorder.broken_off(error, time.perf_counter() - began)
         raise
-    solution = _solution(problem, outcome, ys, record, began)
+    solution = _solution(problem, outcome, ys, record, log, began)
     if recorder is not None:
         recorder.end(solution)
     return solution
@@ -255,27 +262,41 @@ def _run(
     own_ends: bool,
     record: DenseRecord | None,
     recorder: Recorder | None,
-) -> tuple[Outcome, Tensor | None]:
+) -> tuple[Outcome, Tensor | None, EventLog | None]:
     """Solve by the plain loop, with autograd's graph if anything asks for it."""
     times, y0 = problem.times, problem.y0
     if bool((times.start < times.end).any()) and bool(y0.detach().isfinite().any()):
         problem = dataclasses.replace(problem, slope0=problem.field(times.start, y0))
     graph = _needs_graph(problem)
     outputs = None
-    if times.outputs is not None:
-        outputs = Outputs(times, differ=graph and own_ends and times.ts.requires_grad)
-    return mode.integrate(problem, outputs, record, recorder, graph=graph)
+    plan = problem.events
+    if times.outputs is not None or plan is not None:
+        asked = times
+        if times.outputs is None:
+            asked = times._replace(outputs=times.ts[:, :0])
+        differ = graph and own_ends and times.ts.requires_grad
+        outputs = Outputs(asked, differ, None if plan is None else plan.record)
+    outcome, ys = mode.integrate(problem, outputs, record, recorder, graph=graph)
+    if plan is None or ys is None:
+        return outcome, ys, None
+    asked = 0 if times.outputs is None else times.outputs.shape[1]
+    log = event_log(plan, ys[:, asked:], times.start, times.direction, graph=graph)
+    return outcome, None if times.outputs is None else ys[:, :asked], log
 
 
 def _solution(
-    problem: Problem, outcome: Outcome, ys: Tensor | None, record: DenseRecord | None, began: float
+    problem: Problem,
+    outcome: Outcome,
+    ys: Tensor | None,
+    record: DenseRecord | None,
+    log: EventLog | None,
+    began: float,
 ) -> Solution:
     layout, times = problem.field.layout, problem.times
     forward, t, last_dt = times.direction is None, outcome.t.detach(), outcome.last_dt
     zero = torch.zeros_like(outcome.n_steps)
     if ys is None:
-        success = (outcome.status == int(Status.SUCCESS))[:, None]
-        ys = torch.where(success, outcome.y, torch.nan)[:, None]
+        ys = torch.where(outcome.arrived[:, None], outcome.y, torch.nan)[:, None]
     calls = problem.field.calls if outcome.n_f_calls is None else outcome.n_f_calls
     evaluated = outcome.n_rows_evaluated
     return Solution(
@@ -296,8 +317,10 @@ def _solution(
             n_f_calls=calls,
             n_rows_evaluated=calls * layout.batch if evaluated is None else evaluated,
             wall_seconds=time.perf_counter() - began,
+            f_seconds=problem.field.seconds,
         ),
         dense=None if record is None else record.finish(layout, times, outcome.t.detach()),
+        events=log,
     )
 
 
@@ -311,4 +334,8 @@ def _needs_graph(problem: Problem) -> bool:
     given = [problem.y0, times.t0, times.t1, times.ts, *problem.params]
     if problem.slope0 is not None:
         given.append(problem.slope0)
-    return any(tensor.requires_grad for tensor in chain(given, field.captured()))
+    seen = field.captured()
+    if problem.events is not None:
+        functions = [(event.value, event.apply) for event in problem.events.events]
+        seen = chain(seen, captured_tensors(functions))
+    return any(tensor.requires_grad for tensor in chain(given, seen))

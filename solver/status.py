@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """End of one instance; every value but SUCCESS is a failure of that instance alone."""
+    """End of one instance; SUCCESS and EVENT are ends it was meant to have, all others failures."""
 
     SUCCESS = 0
     NON_FINITE_START = 1
@@ -13,6 +13,12 @@ class Status(IntEnum):
     NON_FINITE = 4
     TIME_RESOLUTION = 5
     INTERRUPTED = 6
+    EVENT = 7  # a terminal event ended it
+
+    @property
+    def failed(self) -> bool:
+        """Whether this is an end that the instance was not meant to have."""
+        return self not in (Status.SUCCESS, Status.EVENT)
 
     @property
     def cure(self) -> str:
@@ -36,5 +42,6 @@ _CURES = {
         "The step fell below what the time dtype resolves: the solution has a singularity, or time "
         "needs float64 (time_dtype) or a start nearer to zero."
     ),
+    Status.EVENT: "",
     Status.INTERRUPTED: "The solve was broken off before this instance was done.",
 }

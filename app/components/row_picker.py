@@ -107,6 +107,7 @@ def short_status(name: str) -> str:
         "NON_FINITE_START": "bad start",
         "TIME_RESOLUTION": "dt too small",
         "INTERRUPTED": "broken off",
+        "EVENT": "event",
     }
     return words.get(name, name.lower())
 

@@ -83,9 +83,10 @@ def tiles(values: Mapping[str, Any], batch: int) -> None:
 def failures(run: "Run", solve: int) -> pd.DataFrame:
     """Return the rows that failed, with `status_name, t_reached, component, n_steps, message`."""
     from inspector import tables
+    from inspector.schema import MEANT_TO_END
 
     known = tables.per_instance(run, solve)
-    at = np.flatnonzero(known["status"] > 0)
+    at = np.flatnonzero((known["status"] > 0) & ~np.isin(known["status"], MEANT_TO_END))
     return pd.DataFrame(
         {
             "instance": at,

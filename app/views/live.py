@@ -60,7 +60,7 @@ def body() -> None:
     assert now.run is not None
     rows = now.run.solves()
     rows = rows[rows["solve"] == now.solve]
-    failed = rows[(rows["status"] > 0) & (rows["status_name"] != "INTERRUPTED")]
+    failed = rows[(rows["status"] > 0) & ~rows["status_name"].isin(["INTERRUPTED", "EVENT"])]
     with above:
         notices.damage(now)
         notices.failed_rows(failed, list(about.get("components") or []))

@@ -75,8 +75,11 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
         view = view[os.write(fd, view) :]
 
 
-def write_json(path: Path, record: Mapping[str, Any]) -> None:
+def write_json(path: Path, record: Mapping[str, Any], new: bool = False) -> None:
     """Replace a JSON file as a whole: readers see the old one or the new one.
+
+    Args:
+        new: leave the file as it is if another process has made it in between.
 
     Raises:
         OSError: the folder cannot be written.
@@ -88,10 +91,24 @@ def write_json(path: Path, record: Mapping[str, Any]) -> None:
         temporary.write_text(
             json.dumps(plain, indent=1, allow_nan=False, ensure_ascii=False) + "\n", "utf-8"
         )
+        if new and _linked(temporary, path):
+            return
         temporary.replace(path)
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _linked(temporary: Path, path: Path) -> bool:
+    """Give a file its name unless there is one; False where the disk knows no links."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    except OSError:
+        return False
+    temporary.unlink(missing_ok=True)
+    return True
 
 
 def read_json(path: Path) -> tuple[dict[str, Any], str | None]:

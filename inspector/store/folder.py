@@ -14,6 +14,7 @@ from inspector.store.state import (
     WriterState,
     in_order,
     overall_status,
+    rank_of,
     writer_damage,
 )
 
@@ -35,10 +36,12 @@ class RunFolder:
         self._writers: dict[str, WriterState] = {}
         self._lines: dict[str, SolveLines] = {}
         self._scalars: dict[str, tuple[LineTail, list[dict[str, Any]]]] = {}
+        self._iterations: dict[str, tuple[LineTail, list[dict[str, Any]]]] = {}
         self._events: tuple[LineTail, list[dict[str, Any]]] = self._tail("events.jsonl")
         self._segments: dict[str, dict[str, Segment]] = {"steps": {}, "states": {}}
         self._segments_read = {"steps": False, "states": False}
         self._solves: list[SolveState] = []
+        self._numbers: dict[tuple[str, int], int] = {}
         self._by_solve: dict[str, dict[tuple[str, int], list[Place]]] = {"steps": {}, "states": {}}
         self.version = 0  # grows with every refresh that finds something new
         self.refresh()
@@ -46,7 +49,8 @@ class RunFolder:
     @property
     def status(self) -> str:
         """`running`, `finished`, `failed`, `cancelled`, `interrupted` (killed) or `empty`."""
-        anything = bool(self._solves) or any(records for _, records in self._scalars.values())
+        logged = (*self._scalars.values(), *self._iterations.values())
+        anything = bool(self._solves) or any(records for _, records in logged)
         return overall_status(self._writers, self.meta, anything)
 
     @property
@@ -78,7 +82,8 @@ class RunFolder:
             )
         found += writer_damage(self._writers)
         tails = [(lines.tail, token) for token, lines in self._lines.items()]
-        tails += [(tail, token) for token, (tail, _) in self._scalars.items()]
+        for files in (self._scalars, self._iterations):
+            tails += [(tail, token) for token, (tail, _) in files.items()]
         for tail, token in tails:
             found += tail.damage(self._alive(token))
         found += self._events[0].damage(self.live)
@@ -106,10 +111,11 @@ class RunFolder:
                 )
         for lines in self._lines.values():
             new |= lines.refresh()
-        for name in self._listed("scalars", ".jsonl"):
-            if name not in self._scalars:
-                self._scalars[name] = self._tail(f"scalars/{name}.jsonl")
-        for tail, records in (*self._scalars.values(), self._events):
+        for folder, files in (("scalars", self._scalars), ("iterations", self._iterations)):
+            for name in self._listed(folder, ".jsonl"):
+                if name not in files:
+                    files[name] = self._tail(f"{folder}/{name}.jsonl")
+        for tail, records in (*self._scalars.values(), *self._iterations.values(), self._events):
             fresh, again = tail.new()
             if again:
                 records.clear()
@@ -149,17 +155,28 @@ class RunFolder:
         return self._by_solve[kind].get((state.writer, state.local), [])
 
     def sessions(self) -> dict[str, int]:
-        """Writer -> its number in the order they began."""
-        tokens = {*self._writers, *self._lines, *self._scalars}
-        unknown = WriterState("")
-        began = {
-            token: float(self._writers.get(token, unknown).record.get("started") or 0.0)
-            for token in tokens
-        }
-        return {
-            token: number
-            for number, token in enumerate(sorted(tokens, key=lambda t: (began[t], t)))
-        }
+        """Writer -> which start of the training it belongs to, from 0.
+
+        Ranks that start together are one session; a rank that starts again begins the next. The
+        order is what each writer saw when it came, not what clocks said, where that is known.
+        """
+        tokens = {*self._writers, *self._lines, *self._scalars, *self._iterations}
+
+        def place(token: str) -> tuple[int, float, str]:
+            record = self._writers[token].record if token in self._writers else {}
+            after = record.get("after")
+            seen = len(after) if isinstance(after, list) else 0
+            return seen, float(record.get("started") or 0.0), token
+
+        found: dict[str, int] = {}
+        session, ranks = 0, set[int]()
+        for token in sorted(tokens, key=place):
+            rank = rank_of(token)
+            if rank in ranks:
+                session, ranks = session + 1, set()
+            ranks.add(rank)
+            found[token] = session
+        return found
 
     def raw_scalars(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield `(writer, record)` of every logged number."""
@@ -167,9 +184,19 @@ class RunFolder:
             for record in records:
                 yield token, record
 
+    def raw_iterations(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield `(writer, record)` of every iteration that has ended."""
+        for token, (_, records) in self._iterations.items():
+            for record in records:
+                yield token, record
+
     def raw_events(self) -> Sequence[Mapping[str, Any]]:
         """Return the events as written."""
         return self._events[1]
+
+    def number_of(self, writer: str, local: int) -> int:
+        """Return the number in the run of a solve as its writer counts it; -1 if there is none."""
+        return self._numbers.get((writer, local), -1)
 
     def is_live(self, solve: int) -> bool:
         """Whether a solve has not ended and its writer is alive."""
@@ -252,18 +279,22 @@ class RunFolder:
         for writer, local in self._by_solve["steps"]:
             further.setdefault(writer, set()).add(local)
         self._solves = in_order(self._lines, further)
+        self._numbers = {(one.writer, one.local): at for at, one in enumerate(self._solves)}
 
     def _missing_lines(self) -> list[Damage]:
         """Files and lines that others vouch for and that are not there."""
         named = self.meta.get("writers")
-        tokens = {*self._lines, *self._scalars, *(named if isinstance(named, list) else ())}
+        tokens = {*self._lines, *self._scalars, *self._iterations}
+        tokens |= {*(named if isinstance(named, list) else ())}
         unknown = sorted(tokens - self._writers.keys(), key=str)
         found = [Damage(f"writers/{token}.json", "is missing") for token in unknown]
         for token, writer in self._writers.items():
             lines = self._lines.get(token)
             began = sum(bool(solve.start) for solve in lines.solves.values()) if lines else 0
             logged = len(self._scalars[token][1]) if token in self._scalars else 0
-            for name, there in (("solves", began), ("scalars", logged)):
+            ended = len(self._iterations[token][1]) if token in self._iterations else 0
+            there_are = (("solves", began), ("scalars", logged), ("iterations", ended))
+            for name, there in there_are:
                 if there < writer.count(name):
                     lost = (
                         f"{writer.count(name) - there} of {writer.count(name)} {name} are missing"
@@ -278,7 +309,7 @@ class RunFolder:
         found = []
         for number, state in enumerate(self._solves):
             promised = (state.end or {}).get("rows_recorded")
-            if isinstance(promised, int):
+            if isinstance(promised, int) and not state.thinned:
                 places = self._by_solve["steps"].get((state.writer, state.local), ())
                 missing = promised - sum(batch.rows for _, batches in places for batch in batches)
                 if missing > 0:

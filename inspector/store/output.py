@@ -3,7 +3,7 @@
 import contextlib
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -12,14 +12,19 @@ import numpy as np
 
 from inspector.schema import SCHEMA_VERSION, STATE_NAMES, STEP_COLUMNS, Column
 from inspector.store import process
-from inspector.store.files import read_json, write_json
+from inspector.store.budget import Budget
+from inspector.store.files import number, read_json, write_json
 from inspector.store.lines import LineFile
 from inspector.store.segments import ROWS_PER_SEGMENT, SegmentWriter
 
 HEARTBEAT_SECONDS = 2.0
+CLOCK_SECONDS = 5.0  # a clock this far behind is worth a word
 RETRY_SECONDS = 1.0  # between two tries to open a segment after an error
 
-_COUNTS = ("solves", "scalars", "rows", "rows_dropped", "rows_lost", "lines_lost", "errors")
+_COUNTS = (
+    *("solves", "scalars", "iterations", "rows", "rows_thinned"),
+    *("rows_dropped", "rows_lost", "lines_lost", "errors"),
+)
 
 Kind = Literal["steps", "states"]
 Status = Literal["finished", "failed", "cancelled", "interrupted"]
@@ -38,6 +43,10 @@ class Block(Protocol):
         """The most rows it can have, known without a look at the data."""
         ...
 
+    def counted(self) -> int:
+        """Return how many rows there are; may wait for a device."""
+        ...
+
     def columns(self) -> tuple[Mapping[str, np.ndarray], bool]:
         """Return name -> `(rows,)` for all but `solve`, and whether no instance is missing."""
         ...
@@ -49,19 +58,33 @@ class Output:
     Args:
         path: folder of the run; made if missing.
         token: names the writer.
-        about: `spec, note, versions, parameters`, for the `run.json` of a new run.
+        about: `spec, note, tags, versions, parameters`, for the `run.json` of a new run.
+        place: `rank, world_size` of this process among those that train together.
+        budget: how much it may store.
     """
 
-    def __init__(self, path: Path, token: str, about: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        token: str,
+        about: Mapping[str, Any],
+        place: Mapping[str, Any] | None = None,
+        budget: Budget | None = None,
+    ) -> None:
         self.path = path
         self.token = token
         self.counts: dict[str, int] = dict.fromkeys(_COUNTS, 0)
         self.problem: str | None = None  # the first one
         self._problem_told = False
+        self._place = dict(place or {})
+        self._budget = budget or Budget(None, None)
+        self._units: dict[int, Hashable] = {}  # solves under way -> what is kept or let go as one
+        self._unit: Hashable = None  # of the open segments, where there is a budget
         self._started = time.time()
         self._beat = 0.0
         self._columns: dict[int, tuple[Column, ...]] = {}
         self._tally: dict[int, list[int]] = {}  # rows recorded, dropped, lost of solves under way
+        self._late: dict[int, int] = {}  # rows written after the end of their solve
         self._described: Mapping[str, Any] = {}
         self._segments: dict[Kind, SegmentWriter] = {}
         self._segment_number = 0
@@ -69,8 +92,12 @@ class Output:
         self._lines = {
             "solves": LineFile(path / "solves" / f"{token}.jsonl"),
             "scalars": LineFile(path / "scalars" / f"{token}.jsonl"),
+            "iterations": LineFile(path / "iterations" / f"{token}.jsonl"),
             "events": LineFile(path / "events.jsonl", make_folder=False),
         }
+        self._after: list[str] = []
+        self.latest = 0.0  # time that writers before this one have seen
+        self.guard(self._look_at_others)
         self.guard(self._make_run, about)
         self.guard(self._write_own_record)
 
@@ -89,14 +116,14 @@ class Output:
             self._write_own_record()
 
     def lines(self, name: str, *records: Mapping[str, Any]) -> None:
-        """Append lines to `solves`, `scalars` or `events`."""
+        """Append lines to `solves`, `scalars`, `iterations` or `events`."""
         try:
             self._lines[name].append(*records)
         except BaseException:
             self.counts["lines_lost"] += len(records)
             raise
-        if name == "scalars":
-            self.counts["scalars"] += len(records)
+        if name in ("scalars", "iterations"):
+            self.counts[name] += len(records)
 
     def drop(self, solve: int, rows: int) -> bool:
         """Count rows that nobody had time to write; returns whether they are the solve's first."""
@@ -113,6 +140,14 @@ class Output:
             known = record.get("parameters") or {}
             write_json(file, record | {"parameters": {**known, **parameters}})
 
+    def tags(self, tags: Sequence[str]) -> None:
+        """Add to the `tags` of the run."""
+        file = self.path / "run.json"
+        record, damage = read_json(file)
+        if damage is None:
+            known = record.get("tags") or []
+            write_json(file, record | {"tags": list(dict.fromkeys([*known, *tags]))})
+
     def start(
         self,
         solve: int,
@@ -123,6 +158,7 @@ class Output:
         """Begin a solve."""
         self._columns[solve] = (*STEP_COLUMNS, *statistics)
         self._tally.setdefault(solve, [0, 0, 0])
+        self._begin_unit(solve, settings)
         records: list[Mapping[str, Any]] = []
         described = {column.name: column.describe() for column in statistics}
         if described != self._described:
@@ -138,7 +174,11 @@ class Output:
     ) -> None:
         """End a solve."""
         recorded, dropped, lost = self._tally.pop(solve, [0, 0, 0])
-        self._columns.pop(solve, None)
+        if self._budget.limited:
+            failed, slowest = int(end.get("n_failed") or 0), int(end.get("n_attempts") or 0)
+            self._budget.ended(self._units.get(solve), failed, slowest)
+        if not end.get("held"):
+            self._columns.pop(solve, None)
         records: list[Mapping[str, Any]] = []
         if rows is not None:
             compacted = {name: compact(value) for name, value in rows.items()}
@@ -162,8 +202,23 @@ class Output:
                 stored = self._append(kind, solve, columns, attempts, full)
         finally:
             if kind == "steps":
-                self._tally.setdefault(solve, [0, 0, 0])[0 if stored else 2] += rows
+                if solve in self._tally:
+                    self._tally[solve][0 if stored else 2] += rows
+                elif stored:  # written after its end was told
+                    self._late[solve] = self._late.get(solve, 0) + rows
                 self.counts["rows" if stored else "rows_lost"] += rows
+
+    def thinned(self, solve: int, rows: int) -> None:
+        """Count rows of a solve that were let go on purpose, at most so many."""
+        self.counts["rows_thinned"] += rows
+        self.lines("solves", {"kind": "thinned", "solve": solve, "rows": rows})
+
+    def decided(self, solve: int) -> None:
+        """Say that no more rows of a solve that has ended will come."""
+        self._columns.pop(solve, None)
+        late = self._late.pop(solve, 0)
+        if late:
+            self.lines("solves", {"kind": "late", "solve": solve, "rows_recorded": late})
 
     def finish(self, status: Status) -> None:
         """Close everything and say how the run ended."""
@@ -196,7 +251,43 @@ class Output:
                 "status": "running",
             }
             record |= {"created": self._started, "writers": [self.token]}
-            write_json(file, {**record, **about})
+            write_json(file, {**record, **about}, new=True)
+
+    def _look_at_others(self) -> None:
+        """Learn which writers were there before, and how far their clocks had come."""
+        for file in sorted((self.path / "writers").glob("[!.]*.json")):
+            self._after.append(file.stem)
+            record = read_json(file)[0]
+            for name in ("started", "heartbeat", "ended"):
+                seen = number(record.get(name))
+                self.latest = max(self.latest, seen if seen == seen else 0.0)
+        behind = self.latest - self._started
+        if behind > CLOCK_SECONDS:
+            text = f"the clock stands {behind:.0f} s behind what earlier writers of this run saw"
+            record = {"time": self._started, "kind": "clock", "writer": self.token, "text": text}
+            self.lines("events", record)
+
+    def _begin_unit(self, solve: int, settings: Mapping[str, Any]) -> None:
+        """Make room for the steps of a solve, if there is a budget."""
+        if not self._budget.limited:
+            return
+        unit = settings.get("unit")
+        self._units[solve] = unit
+        for old in list(self._units)[:-1000]:
+            del self._units[old]
+        if unit == self._unit:
+            return
+        self._unit = unit
+        for kind in list(self._segments):
+            self._segments.pop(kind).close(whole=True)
+        self._budget.unit(unit)
+        for gone in self._budget.make_room():
+            for one, rows in gone.rows.items():
+                self.counts["rows"] -= rows
+                self.thinned(one, rows)
+            for file in gone.files:
+                for path in (file.with_suffix(".arrows"), file.with_suffix(".index")):
+                    path.unlink(missing_ok=True)
 
     def _write_own_record(self, **changes: Any) -> None:
         folder = self.path / "writers"
@@ -207,6 +298,8 @@ class Output:
             "schema": SCHEMA_VERSION,
             "writer": self.token,
             **process.identity(),
+            **self._place,
+            "after": self._after,
             "started": self._started,
             "heartbeat": time.time(),
             "ended": None,
@@ -249,6 +342,10 @@ class Output:
             if broken is not None:
                 broken.close()
             return False
+        if self._budget.limited:
+            rows = len(columns["attempt"]) if kind == "steps" else 0
+            unit = self._units.get(solve)
+            self._budget.add(unit, solve, rows, segment.path, segment.size)
         if segment.rows >= ROWS_PER_SEGMENT:
             self._segments.pop(kind).close(whole=True)
         return True

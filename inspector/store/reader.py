@@ -13,7 +13,7 @@ from inspector.schema import INDEX_MAGIC
 from inspector.store.files import check_line, load_line
 
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
-_ROWS_PREFIX = b'{"kind":"rows","solve":'
+_LAZY = {b'{"kind":"rows","solve":': "rows", b'{"kind":"samples","solve":': "samples"}
 _MOST_ROWS = 1 << 26  # of one batch; more is a damaged number
 _READ_BYTES = 32 << 20  # read at once
 
@@ -48,6 +48,7 @@ class Batch(NamedTuple):
 class LazyLine:
     """A line that is long and seldom needed: only where it is."""
 
+    kind: str
     solve: int
     path: Path
     offset: int
@@ -109,11 +110,12 @@ class LineTail:
         return list(self.bad)
 
     def _parse(self, line: bytes) -> dict[str, Any] | LazyLine | None:
-        if line.startswith(_ROWS_PREFIX):
-            number = line[len(_ROWS_PREFIX) : len(_ROWS_PREFIX) + 12].partition(b",")[0]
-            if not check_line(line) or not number.isdigit():
-                return None
-            return LazyLine(int(number), self.path, self._offset, len(line))
+        for prefix, kind in _LAZY.items():
+            if line.startswith(prefix):
+                number = line[len(prefix) : len(prefix) + 12].partition(b",")[0]
+                if not check_line(line) or not number.isdigit():
+                    return None
+                return LazyLine(kind, int(number), self.path, self._offset, len(line))
         return load_line(line)
 
 

@@ -78,6 +78,12 @@ class SegmentWriter:
             self.close()
             raise
         self._offset = len(head)
+        self.size = 3 * len(head)  # bytes of both files so far; the index repeats the head in text
+
+    @property
+    def path(self) -> Path:
+        """Of the Arrow stream."""
+        return self._paths[0]
 
     def append(
         self, columns: Mapping[str, np.ndarray], solve: int, attempts: tuple[int, int], full: bool
@@ -100,13 +106,12 @@ class SegmentWriter:
         message = self._stream_bytes(batch)
         write_all(self._data, message)
         low, high = attempts
-        write_all(
-            self._index,
-            index_line(
-                f"{self._offset} {len(message)} {batch.num_rows} {solve} {low} {high} {int(full)} "
-                f"{zlib.crc32(message):08x}"
-            ),
+        line = index_line(
+            f"{self._offset} {len(message)} {batch.num_rows} {solve} {low} {high} {int(full)} "
+            f"{zlib.crc32(message):08x}"
         )
+        write_all(self._index, line)
+        self.size += len(message) + len(line)
         self._offset += len(message)
         self.rows += batch.num_rows
 

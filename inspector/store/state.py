@@ -68,6 +68,9 @@ class SolveState:
     start: dict[str, Any] = field(default_factory=dict)
     end: dict[str, Any] | None = None
     rows: LazyLine | None = None
+    samples: LazyLine | None = None
+    backward: list[dict[str, Any]] = field(default_factory=list)
+    thinned: int = 0  # rows let go on purpose
 
     @property
     def batch(self) -> int:
@@ -111,7 +114,7 @@ class SolveLines:
             self.solves, self.columns = {}, {}
         for record in records:
             if isinstance(record, LazyLine):
-                self._solve(record.solve).rows = record
+                setattr(self._solve(record.solve), record.kind, record)
                 continue
             kind, local = record.get("kind"), record.get("solve")
             if kind == "columns" and isinstance(record.get("columns"), dict):
@@ -126,6 +129,12 @@ class SolveLines:
                     solve.started = number(record.get("started"))
                 elif kind == "end":
                     solve.end = record
+                elif kind == "backward":
+                    solve.backward.append(record)
+                elif kind == "thinned":
+                    solve.thinned += int(number(record.get("rows")))
+                elif kind == "late" and solve.end is not None:
+                    solve.end["rows_recorded"] = record.get("rows_recorded")
         return bool(records) or again
 
     def _solve(self, local: int) -> SolveState:
@@ -155,6 +164,12 @@ def in_order(lines: Mapping[str, SolveLines], further: Mapping[str, set[int]]) -
             keyed.append((began, writer, local, solve))
     keyed.sort(key=lambda item: item[:3])
     return [solve for *_, solve in keyed]
+
+
+def rank_of(writer: str) -> int:
+    """Return the rank of a writer, which is part of its name; 0 where that is no rank."""
+    rank = writer.partition("-")[0].removeprefix("r")
+    return int(rank) if rank.isdigit() else 0
 
 
 def overall_status(

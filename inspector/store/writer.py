@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from inspector.schema import Column
+from inspector.store.budget import Budget
 from inspector.store.output import Block, Kind, Output, Status
 
 FLUSH_ATTEMPTS = 12  # a kill costs these and what is tried while they are written: at most 16
@@ -31,11 +32,12 @@ class RunWriter:
 
     Args:
         path: folder of the run; made if missing.
-        spec, note, versions, parameters: for `run.json` of a new run.
+        spec, note, tags, versions, parameters: for `run.json` of a new run.
         flush: `"always"` writes every block before `steps` returns.
         on_full: what happens when the disk cannot keep up: rows are dropped and counted, or the
             solver waits.
-        rank: of this process among those that train together.
+        rank, world_size: of this process among those that train together.
+        budget: how much it may store.
     """
 
     def __init__(
@@ -49,6 +51,9 @@ class RunWriter:
         flush: Literal["auto", "always"] = "auto",
         on_full: Literal["drop", "block"] = "drop",
         rank: int = 0,
+        world_size: int = 1,
+        tags: Sequence[str] = (),
+        budget: Budget | None = None,
     ) -> None:
         self.path = Path(path)
         self.token = f"r{rank}-{secrets.token_hex(4)}"
@@ -66,9 +71,11 @@ class RunWriter:
         self._waiting_rows = 0
         self._pending: list[tuple[Kind, int, Block]] = []
         self._pending_attempts = self._pending_rows = 0
-        about = {"spec": spec, "note": note}
+        about: dict[str, Any] = {"spec": spec, "note": note, "tags": list(tags)}
         about |= {"versions": versions or {}, "parameters": parameters or {}}
-        self._output = Output(self.path, self.token, about)
+        place = {"rank": rank, "world_size": world_size}
+        self._output = Output(self.path, self.token, about, place, budget)
+        self._last_time = max(self._last_time, self._output.latest)
         self._thread: threading.Thread | None = None
         if not self._always:
             self._thread = threading.Thread(target=self._work, name="run-writer", daemon=True)
@@ -86,6 +93,11 @@ class RunWriter:
     def counts(self) -> Mapping[str, int]:
         """What was written, dropped and lost so far."""
         return self._output.counts
+
+    @property
+    def started(self) -> int:
+        """How many solves have begun."""
+        return self._solve + 1
 
     def start_solve(self, settings: Mapping[str, Any], statistics: Sequence[Column] = ()) -> int:
         """Begin a solve and return its number within this writer.
@@ -153,6 +165,24 @@ class RunWriter:
             self._output.lines("scalars", *records)
 
         self._in_order(write)
+
+    def add_tags(self, tags: Sequence[str]) -> None:
+        """Add to the `tags` of the run."""
+        self._in_order(lambda: self._output.tags(tags))
+
+    def line(
+        self, name: Literal["solves", "iterations"], make: Callable[[], Mapping[str, Any]]
+    ) -> None:
+        """Write a line that is made in the thread, where it may wait for a device."""
+        self._in_order(lambda: self._output.lines(name, make()))
+
+    def thinned(self, solve: int, rows: int) -> None:
+        """Count rows of a solve that were let go on purpose."""
+        self._in_order(lambda: self._output.thinned(solve, rows))
+
+    def decided(self, solve: int) -> None:
+        """Say that no more rows of a solve that has ended will come."""
+        self._in_order(lambda: self._output.decided(solve))
 
     def event(self, kind: str, text: str, **data: Any) -> None:
         """Record something that happens rarely."""

@@ -11,7 +11,6 @@ from solver.dense import DenseRecord
 from solver.loop import Loop, Outcome, Problem
 from solver.outputs import Outputs
 from solver.recording import Recorder
-from solver.status import Status
 
 
 @final
@@ -40,5 +39,4 @@ class Backprop(Adjoint):
             outcome = Loop(problem, outputs, dense, recorder, graph=graph).run()
             if outputs is None:
                 return outcome, None
-            success = outcome.status == int(Status.SUCCESS)
-            return outcome, outputs.finish(problem.y0, outcome.y, success)
+            return outcome, outputs.finish(problem.y0, outcome.y, outcome.arrived)

@@ -12,7 +12,7 @@ from torch import Tensor
 from solver.adjoints.augmented import AugmentedField, as_field
 from solver.adjoints.base import Adjoint
 from solver.adjoints.events import Events, as_solution
-from solver.adjoints.graph import OnlyOnce, detached, graph_is_kept
+from solver.adjoints.graph import OnlyOnce, check_events, detached, graph_is_kept
 from solver.adjoints.measure import Stopwatch
 from solver.adjoints.parameters import VectorJacobian, find_parameters
 from solver.bounds import Bounds, Help, check_bounds
@@ -78,10 +78,11 @@ class Backsolve(Adjoint):
             )
         kept = DenseRecord() if graph and self.keeps_dense else dense
         if graph:
+            check_events(problem, self.name)
             self.prepare(problem)
         with torch.no_grad():
             outcome = Loop(bare, inner, kept, recorder, graph=False).run()
-        values, success = None, outcome.status == int(Status.SUCCESS)
+        values, success = None, outcome.arrived
         if graph:
             times = problem.times
             tau = None if outputs is None else outputs.tau

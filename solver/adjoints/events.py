@@ -38,7 +38,10 @@ class Events:
         times, there = end.new_zeros((batch, most)), end.new_zeros((batch, most), dtype=torch.bool)
         states = y_end.new_zeros((batch, most, y_end.shape[1]))
         cotangent, column = torch.zeros_like(states), torch.full_like(times, -1, dtype=torch.int64)
-        order = torch.argsort(rows * (int(columns.max()) + 1 if len(columns) else 1) + columns)
+        order = torch.argsort(columns, stable=True)
+        if tau is not None and len(rows):  # states at events lie between other outputs
+            order = order[tau[rows, columns][order].argsort(stable=True)]
+        order = order[rows[order].argsort(stable=True)]
         rows, columns = rows[order], columns[order]
         place = torch.arange(len(rows), device=rows.device) - (count.cumsum(0) - count)[rows]
         if len(rows):

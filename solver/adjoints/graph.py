@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from solver.errors import InvalidArgument
 from solver.loop import Problem
 
 
@@ -23,6 +24,19 @@ def detached(problem: Problem) -> Problem:
     )
     slope = None if problem.slope0 is None else problem.slope0.detach()
     return replace(problem, y0=problem.y0.detach(), times=bare, slope0=slope, params=())
+
+
+def check_events(problem: Problem, mode: str) -> None:
+    """Refuse events that change states, which modes that go back without a graph do not follow.
+
+    Raises:
+        InvalidArgument: there is one.
+    """
+    if problem.events is not None and problem.events.applies:
+        raise InvalidArgument(
+            f"adjoint is {mode!r} and an event has `apply`: gradients through changes of the state "
+            'need adjoint="backprop" or "checkpoint_steps"; events without `apply` are allowed'
+        )
 
 
 class OnlyOnce(torch.autograd.Function):

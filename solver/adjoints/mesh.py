@@ -78,8 +78,9 @@ class MeshRecord:
         stepper: Stepper,
     ) -> None:
         """Keep one attempt in which some row moved, before its end is taken over."""
-        if self._outputs is not None and len(self._outputs.rows) > len(self._output_steps):
-            self._output_steps.append(self.count[self._outputs.rows[-1]])
+        if self._outputs is not None:
+            for rows in self._outputs.rows[len(self._output_steps) :]:
+                self._output_steps.append(self.count[rows])
         self.count = self.count + moved
         cut = reach & moved
         self._pending.append((t, dt, seen, y, moved, cut, last, self._behind & moved))

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from solver.adjoints.base import Adjoint
-from solver.adjoints.graph import OnlyOnce, detached, graph_is_kept, leaf
+from solver.adjoints.graph import OnlyOnce, check_events, detached, graph_is_kept, leaf
 from solver.adjoints.measure import Stopwatch, graph_bytes
 from solver.adjoints.mesh import Mesh, MeshRecord, Window
 from solver.adjoints.parameters import VectorJacobian, find_parameters
@@ -24,7 +24,6 @@ from solver.hooks import BackwardInfo
 from solver.loop import Loop, Outcome, Problem
 from solver.outputs import Outputs
 from solver.recording import Recorder
-from solver.status import Status
 
 
 class Step(NamedTuple):
@@ -107,6 +106,8 @@ class Replay(Adjoint):
                 f"dense is True with adjoint {self.name!r}: gradients of dense output need "
                 'adjoint="backprop", or ask for the times in t_eval'
             )
+        if graph:
+            check_events(problem, self.name)
         dice = torch.get_rng_state() if graph else None
         with torch.no_grad():
             outcome = Loop(bare, inner, dense, recorder, graph=False, listener=mesh).run()
@@ -115,7 +116,7 @@ class Replay(Adjoint):
                 f"f draws random numbers, which adjoint {self.name!r} would draw anew: draw them "
                 'before the solve, call eval() on a model with dropout, or use adjoint="backprop"'
             )
-        values, success = None, outcome.status == int(Status.SUCCESS)
+        values, success = None, outcome.arrived
         if mesh is not None:
             outcome, values = self._attach(problem, bare, outcome, inner, outputs, mesh, recorder)
         if outputs is None or inner is None:

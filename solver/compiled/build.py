@@ -13,10 +13,18 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-FLAGS = (
-    "-O3 -march=native -shared -fPIC -std=c++17 -fno-math-errno -fno-trapping-math "
-    "-ffp-contract=fast -fno-semantic-interposition -w"
-).split()
+FLAGS = [
+    "-O3",
+    "-march=native",
+    "-shared",
+    "-fPIC",
+    "-std=c++17",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=fast",
+    "-fno-semantic-interposition",
+    "-w",
+]
 MOST_FILES = 500  # kept on disk; the least recently used go first
 
 Kernel = Callable[..., int]

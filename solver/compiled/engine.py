@@ -175,6 +175,7 @@ class Run:
             n_steps=steps,
             n_accepted=accepted,
             n_f_evals=evals,
+            arrived=status == int(Status.SUCCESS),
             n_f_calls=int(evals.max()) if self.batch else 0,
             n_rows_evaluated=plan.evals_per_attempt * self.q[9] + int(count["extra"].sum()),
         )

@@ -93,9 +93,11 @@ class Fingerprint:
                 part = value.__globals__[name]
                 named.append((name, self._describe(part)))
                 if isinstance(part, types.ModuleType) and not _stable_module(part):
-                    for inner in dict.fromkeys(_names(code)):
-                        if inner in part.__dict__:
-                            named.append((name, inner, self._describe(part.__dict__[inner])))
+                    named.extend(
+                        (name, inner, self._describe(part.__dict__[inner]))
+                        for inner in dict.fromkeys(_names(code))
+                        if inner in part.__dict__
+                    )
         return (
             "function", code, tuple(cells), tuple(named), self._describe(value.__defaults__),
             self._describe(value.__kwdefaults__),

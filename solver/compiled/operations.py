@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from solver.compiled.expression import BOOL, F32, F64, FLOATS, I64, Graph, Node
+from solver.compiled.expression import BOOL, FLOATS, I64, Graph, Node
 from solver.compiled.symbolic import KINDS, SymbolicTensor, Trace, Untraceable, no_trace
 
 aten = torch.ops.aten
@@ -110,10 +110,31 @@ def _unary(name: str) -> Callable[..., SymbolicTensor]:
     return run
 
 
-for _name in (
-    "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-    "atanh erf erfc lgamma"
-).split():
+for _name in [
+    "sqrt",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erf",
+    "erfc",
+    "lgamma",
+]:
     OPERATIONS[getattr(aten, _name)] = _unary(_name)
 for _name, _func in (("floor", "floor"), ("ceil", "ceil"), ("trunc", "trunc"), ("round", "rint")):
     OPERATIONS[getattr(aten, _name)] = _unary(_func)
@@ -256,9 +277,7 @@ def _pow(trace: Trace, func: Any, x: Any, exponent: Any) -> SymbolicTensor:
 def _atan2(trace: Trace, func: Any, x: Any, y: Any) -> SymbolicTensor:
     dtype = _floating(_result_type([x, y]))
     kind = KINDS[dtype]
-    return elementwise(
-        trace, [x, y], lambda a, b: trace.graph.node("atan2", (a, b), kind), dtype
-    )
+    return elementwise(trace, [x, y], lambda a, b: trace.graph.node("atan2", (a, b), kind), dtype)
 
 
 @operation(aten.sigmoid)
@@ -476,9 +495,7 @@ def _expand(
     trace: Trace, func: Any, x: Any, size: Sequence[int], implicit: bool = False
 ) -> SymbolicTensor:
     shift = len(size) - x.ndim
-    shape = [
-        x.cells.shape[i - shift] if length == -1 else length for i, length in enumerate(size)
-    ]
+    shape = [x.cells.shape[i - shift] if length == -1 else length for i, length in enumerate(size)]
     axis = None if x.axis is None else x.axis + shift
     if axis is not None:
         shape[axis] = 1
@@ -651,7 +668,12 @@ def _dims(x: SymbolicTensor, dim: Any) -> tuple[int, ...]:
 
 
 def _reduce(
-    trace: Trace, x: SymbolicTensor, dims: tuple[int, ...], keepdim: bool, make: Callable, empty: Any
+    trace: Trace,
+    x: SymbolicTensor,
+    dims: tuple[int, ...],
+    keepdim: bool,
+    make: Callable,
+    empty: Any,
 ) -> SymbolicTensor:
     """Combine the elements along `dims`, pair by pair."""
     axis = x.axis
@@ -703,7 +725,9 @@ def _prod(
 
 
 @operation(aten.amax, aten.amin)
-def _extreme(trace: Trace, func: Any, x: Any, dim: Any = (), keepdim: bool = False) -> SymbolicTensor:
+def _extreme(
+    trace: Trace, func: Any, x: Any, dim: Any = (), keepdim: bool = False
+) -> SymbolicTensor:
     kind, name = KINDS[x.dtype], "max" if func.overloadpacket is aten.amax else "min"
     return _reduce(
         trace, x, _dims(x, dim), keepdim, lambda a, b: trace.graph.node(name, (a, b), kind), 0
@@ -893,8 +917,30 @@ def _in_place(packet: Any) -> Callable[..., Any]:
     return run
 
 
-for _name in (
-    "add sub mul div neg abs exp log sqrt sin cos tanh sigmoid relu pow clamp clamp_min clamp_max "
-    "addcmul addcdiv masked_fill reciprocal square lerp"
-).split():
+for _name in [
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "neg",
+    "abs",
+    "exp",
+    "log",
+    "sqrt",
+    "sin",
+    "cos",
+    "tanh",
+    "sigmoid",
+    "relu",
+    "pow",
+    "clamp",
+    "clamp_min",
+    "clamp_max",
+    "addcmul",
+    "addcdiv",
+    "masked_fill",
+    "reciprocal",
+    "square",
+    "lerp",
+]:
     OPERATIONS[getattr(aten, _name + "_")] = _in_place(getattr(aten, _name))

@@ -97,6 +97,8 @@ def reason_against(problem: Problem) -> str | None:
         return f"method {problem.method.name!r} has no compiled form"
     if problem.joint:
         return 'stepping="joint" lets rows meet'
+    if problem.events is not None:
+        return "events have no compiled form"
     if problem.times.stops is not None:
         return "jump_t has no compiled form"
     if layout.device.type != "cpu":

@@ -104,9 +104,33 @@ F bool any(vi m) {
 """
 # What glibc's libmvec has for vectors (since 2.22, the last ones since 2.35).
 VECTOR_FUNCTIONS = frozenset(
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-    "atanh erf erfc atan2 pow".split()
+    [
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "erf",
+        "erfc",
+        "atan2",
+        "pow",
+    ]
 )
+
 
 def prelude(used: Iterable[str], single: bool) -> str:
     """Return the head of the file: vector types, and the functions used.
@@ -384,11 +408,11 @@ def _per_row(slots: list) -> str:
     lines = []
     for i, slot in enumerate(slots):
         if slot.axis is not None:
-            for j in range(slot.size):
-                lines.append(
-                    f"  LANES({slot.kind}, c{i}_{j}); for (int l = 0; l < L; l++) "
-                    f"c{i}_{j}[l] = U{i}[{j} * B + rows[l < m ? l : 0]];"
-                )
+            lines += [
+                f"  LANES({slot.kind}, c{i}_{j}); for (int l = 0; l < L; l++) "
+                f"c{i}_{j}[l] = U{i}[{j} * B + rows[l < m ? l : 0]];"
+                for j in range(slot.size)
+            ]
     return "\n".join(lines)
 
 
@@ -411,9 +435,7 @@ def _statements(roots: list[Node], indent: str) -> tuple[str, dict[int, str]]:
     lines, names = [], {}
     for node in reachable(roots):
         names[node.number] = f"v{node.number}"
-        lines.append(
-            f"{indent}const {VECTORS[node.kind]} v{node.number} = {text_of(node, names)};"
-        )
+        lines.append(f"{indent}const {VECTORS[node.kind]} v{node.number} = {text_of(node, names)};")
     return "\n".join(lines), names
 
 
@@ -449,8 +471,10 @@ def _output_loop(
     ]
     for d in range(dim):
         lines.append(f"          {{ {kind} total = P{body.degree - 1}_{d}[l];")
-        for j in range(body.degree - 2, -1, -1):
-            lines.append(f"            total = P{j}_{d}[l] + total * theta;")
+        lines += [
+            f"            total = P{j}_{d}[l] + total * theta;"
+            for j in range(body.degree - 2, -1, -1)
+        ]
         lines.append(f"            y[{d}] = ({state})(({kind})y_old{d}[l] + total * theta); }}")
     lines += [
         "          i++;\n        }",

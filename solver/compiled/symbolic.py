@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-from solver.compiled.expression import BOOL, F32, F64, I64, Graph, Node
+from solver.compiled.expression import BOOL, F32, F64, I64, Graph
 
 KINDS = {
     torch.float32: F32,
@@ -159,9 +159,11 @@ class Trace(TorchDispatchMode):
             step = waiting.pop()
             if step not in needed:
                 needed.add(step)
-                for value in tree_flatten(self.before[step][1:], is_leaf=_is_reference)[0]:
-                    if _is_reference(value) and value.number < 0:
-                        waiting.append(self._results[-1 - value.number][0])
+                waiting += [
+                    self._results[-1 - value.number][0]
+                    for value in tree_flatten(self.before[step][1:], is_leaf=_is_reference)[0]
+                    if _is_reference(value) and value.number < 0
+                ]
 
         def fetch(value: Any) -> Any:
             if not isinstance(value, _Reference):
@@ -223,7 +225,7 @@ class Trace(TorchDispatchMode):
     def constant(self, tensor: Tensor, axis: int | None) -> np.ndarray:
         """Return another tensor's elements as loads; its own row's along `axis` if that is given
         and has the batch size."""
-        if tensor.is_complex() or tensor.dtype not in KINDS and not tensor.is_floating_point():
+        if tensor.is_complex() or (tensor.dtype not in KINDS and not tensor.is_floating_point()):
             raise Untraceable(f"it uses a tensor of {tensor.dtype}")
         if tensor.layout != torch.strided:
             raise Untraceable(f"it uses a {tensor.layout} tensor")

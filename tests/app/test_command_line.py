@@ -118,3 +118,29 @@ def test_the_shipped_settings_listen_on_loopback_and_send_nothing():
         assert settings["server"].get(option, True) is True
     packaged = tomllib.loads((HOME / "app" / "streamlit.toml").read_text("utf-8"))
     assert packaged == settings, "app/streamlit.toml must be the same as .streamlit/config.toml"
+
+
+def test_adjoints_are_compared_as_a_table_and_as_json(tmp_path, capfd):
+    ask = ["adjoints", "neural_spiral", "--batch", "3", "--rounds", "1", "--set", "hidden=8"]
+    ask += ["--modes", "symplectic:keep=graphs,budget=8;joint"]
+    assert cli.main([*ask, "--csv", str(tmp_path / "table.csv")]) == 0
+    printed = capfd.readouterr()
+    assert "profiler" not in printed.err
+    lines = printed.out.splitlines()
+    assert lines[0].split()[:2] == ["mode", "error"]
+    assert lines[1].startswith("symplectic:keep=graphs,budget=8 ")
+    assert lines[2].startswith("joint ")
+    assert pd.read_csv(tmp_path / "table.csv")["peak_bytes"].gt(0).all()
+    assert cli.main([*ask, "--json", "--no-allocator", "--sweep", "steps", "--values", "4,8"]) == 0
+    entries = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert [entry["value"] for entry in entries] == [4, 4, 8, 8]
+    assert cli.main(["adjoints", "neural_spiral", "--set", "hidden"]) == 1
+    assert "must be NAME=VALUE" in capfd.readouterr().err
+
+
+def test_a_comparison_is_recorded_by_run(tmp_path, capsys):
+    spec = {"kind": "adjoints", "problem": "neural_spiral", "batch": 2, "allocator": False}
+    (tmp_path / "spec.json").write_text(json.dumps(spec | {"modes": ["aca"]}))
+    ask = ["run", str(tmp_path / "spec.json"), "--runs", str(tmp_path), "--name", "compared"]
+    assert cli.main(ask) == 0
+    assert "1 comparisons of gradient modes" in capsys.readouterr().out

@@ -7,8 +7,10 @@ import time
 import pytest
 
 from app import worker
+from app.gradients import compare_spec
 from app.workers import read_json, write_json
 from inspector import open_run
+from inspector.adjoints import Comparison
 
 SPEC = {"problem": "van_der_pol", "batch": 3, "t1": 1.0, "n_eval": 2}
 
@@ -97,3 +99,74 @@ def test_control_files_are_whole_or_not_there(tmp_path):
     file.write_text('{"command": "pau')
     assert read_json(file) == {}
     assert [p.name for p in tmp_path.iterdir()] == ["control.json"]
+
+
+COMPARED = {
+    "kind": "adjoints", "problem": "neural_spiral", "batch": 3, "sweep": "rtol",
+    "values": [1e-2, 1e-4], "modes": ["symplectic", "continuous"], "allocator": False,
+}  # fmt: skip
+
+
+class TestComparisons:
+    """Gradient modes compared and recorded."""
+
+    def test_it_holds_every_mode_at_every_value_and_a_solve_of_each(self, tmp_path):
+        path = tmp_path / "run"
+        assert worker.record_comparison(COMPARED, path) == 4
+        found = Comparison(path)
+        assert found.done == found.of > 4
+        table = found.table()
+        assert list(table["mode"]) == ["symplectic", "continuous"] * 2
+        exact, continuous = (table[table["mode"] == mode] for mode in found.modes)
+        assert exact["error"].max() < 1e-11
+        assert continuous["error"].min() > 1e-9
+        run = open_run(path)
+        assert run.status == "finished"
+        assert run.spec == COMPARED
+        assert run.n_solves >= 4
+
+    def test_cancel_keeps_what_was_compared(self, tmp_path):
+        path = tmp_path / "run"
+        path.mkdir()
+        write_json(path / "control.json", {"command": "run", "attempts_per_second": None})
+        seen = []
+
+        class Press(worker.ComparisonWriter):
+            def entry(self, place, value, entry):
+                super().entry(place, value, entry)
+                seen.append(entry)
+                write_json(path / "control.json", {"command": "cancel"})
+
+        original, worker.ComparisonWriter = worker.ComparisonWriter, Press
+        try:
+            with pytest.raises(worker.Cancelled, match="by a viewer"):
+                worker.record_comparison(COMPARED, path, obey=True)
+        finally:
+            worker.ComparisonWriter = original
+        assert len(seen) == len(Comparison(path).table()) == 1
+        assert open_run(path).status == "cancelled"
+
+    def test_a_bad_spec_is_recorded_as_failed(self, tmp_path):
+        with pytest.raises(ValueError, match="sweep='dt'"):
+            worker.record_comparison(COMPARED | {"sweep": "dt"}, tmp_path / "bad")
+        assert open_run(tmp_path / "bad").status == "failed"
+
+    @pytest.mark.parametrize(
+        ("wrong", "match"),
+        [
+            ({"modes": ["nix"]}, "unknown adjoint 'nix'"),
+            ({"modes": ["aca", "aca"]}, "must differ"),
+            ({"values": [0.0]}, "must be positive"),
+            ({"values": []}, "must be positive"),
+            ({"dtype": "float16"}, "dtype='float16'"),
+        ],
+    )
+    def test_what_is_wrong_is_named(self, wrong, match):
+        with pytest.raises(ValueError, match=match):
+            list(compare_spec(COMPARED | wrong))
+
+    def test_a_problem_without_a_network_is_differentiated_by_its_parameters(self):
+        spec = COMPARED | {"problem": "lotka_volterra", "sweep": "", "t1": 2.0, "dtype": "float32"}
+        entries = [entry for _, _, entry in compare_spec(spec | {"modes": ["aca", "joint"]})]
+        assert {"y0", "a", "b"} <= set(entries[0]["error"])
+        assert entries[0]["error"]["y0"] < 1e-3

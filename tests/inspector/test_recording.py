@@ -168,13 +168,22 @@ def test_a_subset_of_instances_is_kept(tmp_path, feed, chosen, kept):
     assert sorted(run.instances(0)["instance"]) == kept
 
 
-def test_every_kth_solve_is_recorded(tmp_path, feed):
+def test_steps_of_every_kth_solve_are_kept_and_of_the_last(tmp_path, feed):
+    solves = [feed(seed=seed) for seed in range(9)]
     with Inspector(tmp_path / "run", every=3) as inspector:
-        for seed in range(7):
-            feed(seed=seed).into(inspector)
+        for one in solves:
+            one.into(inspector)
     run = open_run(tmp_path / "run")
-    assert run.n_solves == 3
-    assert [run.settings(solve)["ordinal"] for solve in range(3)] == [0, 3, 6]
+    assert run.n_solves == 9
+    kept = [solve for solve in range(9) if len(run.steps(solve))]
+    assert kept == [0, 3, 6, 8]
+    assert np.array_equal(run.steps(8)["dt"], solves[8].rows("dt"))
+    assert run.solves().groupby("solve")["n_steps"].sum().tolist() == [
+        len(one.rows("dt")) for one in solves
+    ]
+    rows = sum(len(one.rows("dt")) for one in solves)
+    assert run.verify() == []
+    assert run.thinned == {"rows": rows - len(run.steps()), "solves": 5}
 
 
 def test_the_same_inspector_twice_records_once(tmp_path, feed):

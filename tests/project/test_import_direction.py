@@ -18,7 +18,10 @@ MAY_IMPORT = {
     | {"torch", "numpy", "pandas", "pyarrow"},
 }
 # Processes of their own; everything else in app/ is loaded by the Streamlit server.
-SOLVING_SIDE = ("worker.py", "cli.py", "describe.py")
+SOLVING_SIDE = (
+    *("worker.py", "gradients.py", "trainer.py"),
+    *("cli.py", "adjoints_command.py", "train_command.py", "describe.py"),
+)
 READING_SIDE = ("inspector/run.py", "inspector/queries.py")
 
 

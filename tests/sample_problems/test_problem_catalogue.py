@@ -14,9 +14,11 @@ from solver.catalogue import controller_by_name, methods
 from solver.errors import InvalidArgument, InvalidType
 
 EXPECTED = {
-    "arenstorf", "blow_up", "brusselator_1d", "discontinuous", "duffing", "fitzhugh_nagumo",
-    "flame", "heat_1d", "henon_heiles", "kdv_soliton", "kepler", "lorenz", "lotka_volterra",
-    "neural_ode", "pleiades", "robertson", "van_der_pol",
+    "arenstorf", "blow_up", "bouncing_ball", "brusselator_1d", "cahn_hilliard_hnn", "discontinuous",
+    "duffing", "fitzhugh_nagumo", "flame", "flow_gaussians", "flow_two_moons", "heat_1d",
+    "henon_heiles",
+    "kdv_hnn", "kdv_soliton", "kepler", "lorenz", "lotka_volterra", "neural_ode", "neural_spiral",
+    "pleiades", "robertson", "thermostat", "van_der_pol",
 }  # fmt: skip
 
 every = pytest.mark.parametrize("cls", problems().values(), ids=list(problems()))
@@ -104,7 +106,9 @@ def test_rows_do_not_see_each_other(cls):
             built.y0[row : row + 1],
             {name: value[row : row + 1] for name, value in built.args.items()},
         )
-        torch.testing.assert_close(alone[0], together[row], rtol=1e-12, atol=1e-13)
+        # a product of matrices rounds otherwise for one row
+        size = max(1.0, together.abs().max().item())
+        torch.testing.assert_close(alone[0], together[row], rtol=1e-12, atol=2e-12 * size)
 
 
 @every
@@ -158,7 +162,7 @@ def test_gradients_flow_to_state_and_parameters(cls):
     assert y.grad is not None
     assert y.grad.isfinite().all()
     for name, value in p.items():
-        if name == "period":  # moves the jumps only
+        if name in ("period", "e", "band"):  # moves jumps or is used at events only
             continue
         assert value.grad is not None, name
         assert value.grad.isfinite().all(), name

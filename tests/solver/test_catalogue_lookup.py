@@ -85,3 +85,18 @@ def test_methods_and_statistics_by_name(lookup, known, error):
             lookup(name + "x")
     with pytest.raises(InvalidType, match="must be a name"):
         lookup(5)
+
+
+def test_an_adjoint_with_settings_behind_its_name():
+    plain = catalogue.adjoint_by_name("Symplectic")
+    kept = catalogue.adjoint_by_name("symplectic:keep=graphs, budget=8")
+    assert (vars(plain)["keep"], vars(kept)["keep"]) == ("one", "graphs")
+    assert vars(kept)["budget"] == 8
+    chosen = catalogue.adjoint_by_name("continuous:seminorm=false,method=bosh3,rtol=1e-8")
+    assert (vars(chosen)["seminorm"], vars(chosen)["method"]) == (False, "bosh3")
+    assert vars(chosen)["rtol"] == 1e-8
+    for wrong in ("symplectic:keep", "symplectic:nothing=1", "aca:keep=one"):
+        with pytest.raises(InvalidArgument, match="is no setting of it"):
+            catalogue.adjoint_by_name(wrong)
+    with pytest.raises(InvalidArgument, match="must be one of 'one'"):
+        catalogue.adjoint_by_name("symplectic:keep=two")
