@@ -60,13 +60,15 @@ class Choice:
         outputs: Outputs | None,
         dense: DenseRecord | None,
         recorder: Recorder | None,
+        *,
+        regroup: bool,
     ) -> tuple[Outcome, Tensor | None]:
         """Solve by the kernel; return how rows ended and outputs `(B, T, D)`."""
         assert self.plan is not None
         assert self.kernel is not None
         assert self.fingerprint is not None
         run = Run(problem, self.plan, self.kernel, self.fingerprint, outputs, dense, recorder)
-        outcome = run.run()
+        outcome = run.run(regroup=regroup)
         if outputs is None:
             return outcome, None
         ys = outputs.empty(problem.y0) if run.ys is None else run.ys

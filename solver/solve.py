@@ -36,6 +36,7 @@ from solver.methods.base import Method
 from solver.outputs import Outputs
 from solver.problem import Field, StateLayout
 from solver.recording import Recorder
+from solver.slices import solve_in_slices
 from solver.solution import Solution, Stats
 from solver.statistics.base import Statistic
 from solver.times import read_times
@@ -68,6 +69,8 @@ def solve_ivp(
     hooks: Sequence[Hook] = (),
     time_dtype: torch.dtype | None = None,
     t_eval_mask: Tensor | None = None,
+    regroup: bool = True,
+    batch_size: int | None = None,
 ) -> Solution:
     """Solve a batch of initial value problems, every row with its own times, steps and end.
 
@@ -119,6 +122,9 @@ def solve_ivp(
         hooks: observers, see `solver.hooks`.
         time_dtype: float32 or float64; default float64, where the device has it.
         t_eval_mask: bool like `t_eval`, False where a row has no output.
+        regroup: whether a compiled solve leaves rows out that are done.
+        batch_size: solve so many rows at a time, in bounded memory; tensors in `args` whose first
+            axis is as long as the batch are cut with it, and `f` must take any number of rows.
 
     Returns:
         Solution with outputs, status and counts per row.
@@ -131,6 +137,16 @@ def solve_ivp(
     began = time.perf_counter()
     if not callable(f):
         raise InvalidType(f"f is a {type(f).__name__}: must be callable as f(t, y)")
+    if batch_size is not None:
+        given = {
+            "y0": y0, "t_eval": t_eval, "t0": t0, "t1": t1, "args": args, "params": params,
+            "method": method, "controller": controller, "rtol": rtol, "atol": atol, "dt0": dt0,
+            "dt_min": dt_min, "dt_max": dt_max, "max_steps": max_steps, "jump_t": jump_t,
+            "events": events, "adjoint": adjoint, "engine": engine, "stepping": stepping,
+            "dense": dense, "statistics": statistics, "time_dtype": time_dtype,
+            "t_eval_mask": t_eval_mask, "regroup": regroup,
+        }  # fmt: skip
+        return solve_in_slices(solve_ivp, f, given, batch_size, read_hooks(hooks))
     layout = StateLayout(y0)
     device, batch = layout.device, layout.batch
     if time_dtype is None:
@@ -172,7 +188,7 @@ def solve_ivp(
             recorder.begin()
         log = None
         if choice.engine == "compiled":
-            outcome, ys = choice.run(problem, outputs, record, recorder)
+            outcome, ys = choice.run(problem, outputs, record, recorder, regroup=regroup)
         else:
             outcome, ys, log = _run(problem, mode, own_ends, record, recorder)
             choice.spent(time.perf_counter() - began)

@@ -77,13 +77,16 @@ class Run:
         for i, tensor in enumerate(plan.tensors(problem, fingerprint)):
             self.tensors[f"U{i}"] = tensor
         # B, running rows, attempts done, attempts allowed, T, first of the record, whether to
-        # begin, milliseconds, attempts a round, attempts of all rows
-        self.q = (ctypes.c_int64 * 10)(
-            batch, batch, 0, ENDLESS, length, 0, 1, MILLISECONDS, ROUND, 0
+        # begin, milliseconds, attempts a round, attempts of all rows,
+        # whether to leave out rows that are done
+        self.q = (ctypes.c_int64 * 11)(
+            batch, batch, 0, ENDLESS, length, 0, 1, MILLISECONDS, ROUND, 0, 1
         )
 
-    def run(self) -> Outcome:
-        """Step until every row has ended."""
+    def run(self, *, regroup: bool) -> Outcome:
+        """Step until every row has ended; `regroup` leaves out those that have."""
+        # A record ends with the last attempt of its last row, so its rows are always left out.
+        self.q[10] = regroup or self.recorder is not None or self.dense is not None
         if self.recorder is None and self.dense is None:
             pointers = self._pointers({})
             while self._call(pointers):

@@ -185,6 +185,9 @@ def text_of(node: Node, names: dict[int, str]) -> str:
     if node.op == "literal":
         text = _literal(node)
         return f"all({text})" if node.kind == BOOL else f"{vector}{{}} + {text}"
+    if node.op == "element":
+        product, j = node.args
+        return f"{names[product.number]}[{j}]"
     operands = [names[arg.number] for arg in node.args]
     if node.op == "cast":
         if node.args[0].kind == BOOL:

@@ -816,12 +816,30 @@ def _dot(graph: Graph, a: np.ndarray, b: np.ndarray, kind: str) -> Node:
     return graph.literal(0, kind) if total is None else total
 
 
+SMALL_PRODUCT = 100  # elements of a matrix that are still written out one by one
+
+
+def _product(trace: Trace, a: SymbolicTensor, b: Tensor, dtype: torch.dtype) -> SymbolicTensor:
+    """Multiply a row `(B, K)` with a matrix `(K, H)` that all rows share: one loop in the code."""
+    graph, kind = trace.graph, KINDS[dtype]
+    inputs = trace.cells_of(a, 2, 0, dtype)[0]
+    slot = trace.slot(b, None)
+    product = graph.node("product", (slot, *b.shape, *inputs), kind)
+    cells = np.empty((1, b.shape[1]), dtype=object)
+    for j in range(b.shape[1]):
+        cells[0, j] = graph.node("element", (product, j), kind)
+    return trace.wrap(cells, 0, dtype)
+
+
 @operation(aten.mm, aten.bmm, aten.mv, aten.dot)
 def _matmul(trace: Trace, func: Any, a: Any, b: Any) -> SymbolicTensor:
     """Products of stacks of matrices; the batch may be rows of the first, or count matrices."""
     dtype = _result_type([a, b])
     kind, graph = KINDS[dtype], trace.graph
     batched = func.overloadpacket is aten.bmm
+    if func.overloadpacket is aten.mm and not isinstance(b, SymbolicTensor) and a.axis == 0:
+        if b.numel() >= SMALL_PRODUCT and b.dtype == dtype:
+            return _product(trace, a, b, dtype)
 
     def cells(x: Any, other: Any) -> tuple[np.ndarray, int | None]:
         if isinstance(x, SymbolicTensor):

@@ -22,7 +22,7 @@ from solver.methods.explicit_rk import ExplicitRungeKutta
 from solver.statistics.base import Statistic
 
 MOST_PLANS = 256  # kept in a process
-MOST_COMPONENTS = 48  # beyond, one step on (B, D) is the better form
+MOST_COMPONENTS = 128  # beyond, compiling takes minutes
 _DTYPES = {kind: dtype for dtype, kind in KINDS.items() if dtype != torch.int32}
 
 

@@ -75,6 +75,21 @@ F void put(int64_t* x, int u, vi v) {
 F void put_mask(float* x, int u, vi m) { put(x, u, pick(m, vf{} + 1, vf{})); }
 F void put_mask(double* x, int u, vi m) { put(x, u, pick(m, vd{} + 1, vd{})); }
 F void put_mask(uint8_t* x, int u, vi m) { for (int i = 0; i < W; i++) x[u * W + i] = m[i] != 0; }
+// A row times a matrix (K, H): eight sums at a time stay in registers.
+template <int K_, int H, typename T, typename V>
+static __attribute__((noinline)) void product(const T* m, const V* x, V* y) {
+  int j = 0;
+  for (; j + 8 <= H; j += 8) {
+    V s[8] = {};
+    for (int k = 0; k < K_; k++) for (int i = 0; i < 8; i++) s[i] += x[k] * m[k * H + j + i];
+    for (int i = 0; i < 8; i++) y[j + i] = s[i];
+  }
+  for (; j < H; j++) {
+    V s = {};
+    for (int k = 0; k < K_; k++) s += x[k] * m[k * H + j];
+    y[j] = s;
+  }
+}
 F bool any(vi m) {
 #if BYTES == 64
   return _mm512_test_epi64_mask((__m512i)m, (__m512i)m) != 0;
@@ -357,7 +372,7 @@ def emit(
         f"          C[{c['on_accept']} * B + r] = moved[l] != 0;\n"
         f"          S_{kind}[{place} * B + r] = tried[l];\n        }}\n      }}\n    }}"
     )
-    out.append("    if (!any(alive)) { done++; break; }\n  }")
+    out.append("    if (a.q[10] && !any(alive)) { done++; break; }\n  }")
     out.append("  for (int l = 0; l < m; l++) {\n    const int64_t r = rows[l];")
     for name in carried:
         kind, place = layout.places[name]
@@ -434,9 +449,25 @@ def _lane_kind(name: str, node: Node, layout: Layout, time: str) -> str:
 def _statements(roots: list[Node], indent: str) -> tuple[str, dict[int, str]]:
     lines, names = [], {}
     for node in reachable(roots):
+        if node.op == "product":
+            names[node.number] = f"p{node.number}"
+            lines += _product(node, names, indent)
+            continue
         names[node.number] = f"v{node.number}"
         lines.append(f"{indent}const {VECTORS[node.kind]} v{node.number} = {text_of(node, names)};")
     return "\n".join(lines), names
+
+
+def _product(node: Node, names: dict[int, str], indent: str) -> list[str]:
+    """Multiply a row with a matrix that all rows share."""
+    slot, inner, outer, *inputs = node.args
+    vector = VECTORS[node.kind]
+    loads = ", ".join(names[x.number] for x in inputs)
+    return [
+        f"{indent}{vector} p{node.number}[{outer}];",
+        f"{indent}{{ const {vector} x[{inner}] = {{{loads}}};",
+        f"{indent}  product<{inner}, {outer}>(U{slot}, x, p{node.number}); }}",
+    ]
 
 
 def _stores(
@@ -535,7 +566,7 @@ def _run(
         fill = unpack + "\n" + _fill(layout, column_kinds, time, dim, states)
     lines = [
         # q: B, running rows, attempts done, attempts allowed now, T, first attempt of the record,
-        # whether to begin, milliseconds, attempts a round
+        # whether to begin, milliseconds, attempts a round, attempts of all rows, whether rows are left out
         'extern "C" int64_t run(void** p, int64_t* q, const double* K, int64_t* rows) {',
         "  const Arguments a{p, q, K};",
         "  const int64_t B = q[0]; int64_t n = q[1], done = q[2];",
@@ -559,8 +590,12 @@ def _run(
         "    }",
         "    done += used;",
         "    int64_t left = 0;",
-        f"    for (int64_t i = 0; i < n; i++) if ({running}) rows[left++] = rows[i];",
-        "    n = left;",
+        f"    for (int64_t i = 0; i < n; i++) if ({running}) left++;",
+        "    if (q[10] || left == 0) {",
+        "      int64_t k = 0;",
+        f"      for (int64_t i = 0; i < n; i++) if ({running}) rows[k++] = rows[i];",
+        "      n = k;",
+        "    }",
         "    if (std::chrono::duration_cast<std::chrono::milliseconds>(",
         "            std::chrono::steady_clock::now() - began).count() >= q[7]) break;",
         "  }",

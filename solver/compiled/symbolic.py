@@ -242,17 +242,22 @@ class Trace(TorchDispatchMode):
         size = int(np.prod(shape)) if shape else 1
         if size > MOST_ELEMENTS:
             raise Untraceable(f"it uses a tensor of {size} elements a row")
-        number = self._number_of(tensor)
-        assert number is not None
-        slot = Slot(number, axis if per_row else None, KINDS.get(tensor.dtype, F64), size)
-        if slot not in self.slots:
-            self.slots.append(slot)
-        at = self.slots.index(slot)
+        at = self.slot(tensor, axis if per_row else None)
         cells = np.empty(size, dtype=object)
         for i in range(size):
             text = f"c{at}_{i}[l]" if per_row else f"U{at}[{i}]"
-            cells[i] = self.graph.load(text, slot.kind)
+            cells[i] = self.graph.load(text, self.slots[at].kind)
         return cells.reshape(shape)
+
+    def slot(self, tensor: Tensor, axis: int | None) -> int:
+        """Return the number of what is loaded from a tensor; the batch is its `axis`."""
+        number = self._number_of(tensor)
+        assert number is not None
+        size = tensor.numel() if axis is None else tensor.numel() // max(self.batch, 1)
+        slot = Slot(number, axis, KINDS.get(tensor.dtype, F64), size)
+        if slot not in self.slots:
+            self.slots.append(slot)
+        return self.slots.index(slot)
 
     def _literals(self, tensor: Tensor, kind: str) -> np.ndarray:
         numbers = [self.graph.literal(x, kind) for x in tensor.flatten().tolist()]
