@@ -309,7 +309,7 @@ def _solution(
     began: float,
 ) -> Solution:
     layout, times = problem.field.layout, problem.times
-    forward, t, last_dt = times.direction is None, outcome.t.detach(), outcome.last_dt
+    sign, t, last_dt = times.direction, outcome.t.detach(), outcome.last_dt
     zero = torch.zeros_like(outcome.n_steps)
     if ys is None:
         ys = torch.where(outcome.arrived[:, None], outcome.y, torch.nan)[:, None]
@@ -319,10 +319,10 @@ def _solution(
         ts=times.ts,
         ys=layout.unflatten(ys),
         status=outcome.status,
-        t_reached=t if forward else t * times.direction,
+        t_reached=t if sign is None else t * sign,
         y_reached=layout.unflatten(outcome.y.detach().clone()),
         component=outcome.component,
-        last_dt=last_dt if forward else last_dt * times.direction,
+        last_dt=last_dt if sign is None else last_dt * sign,
         stats=Stats(
             n_steps=outcome.n_steps,
             n_accepted=outcome.n_accepted,

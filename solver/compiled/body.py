@@ -96,20 +96,20 @@ class _TracedField(Field):
     def __call__(self, tau: Tensor, y: Tensor) -> Tensor:
         """Evaluate for the row; numbers written in the field go to the pool."""
         assert isinstance(tau, SymbolicTensor)
-        graph = tau.trace.graph
-        t = tau if self._direction is None else tau * self._direction
+        graph = tau.owner.graph
+        t = tau if self.direction is None else tau * self.direction
         if self._narrow_time is not None:
             t = t.to(self._narrow_time)
         graph.pool, graph.reused = self._pool, self._numbers
         graph.place = 0
         try:
-            slope = self._evaluate(t.clone(), y.clone())
+            slope = self.evaluate(t.clone(), y.clone())
         finally:
             graph.pool, graph.reused = None, None
         slope = self.layout.flatten_slope(slope)
         if not isinstance(slope, SymbolicTensor):  # a constant field
             slope = slope + torch.zeros_like(y)
-        return slope.clone() if self._column is None else slope * self._column
+        return slope.clone() if self.column is None else slope * self.column
 
 
 class Tracer:
@@ -147,9 +147,8 @@ class Tracer:
         like = torch.zeros((self.batch, self.dim), dtype=self.state)
         stepper = problem.method.stepper(self.field, like, self.time, graph=True)
         assert isinstance(stepper, ExplicitStepper)
-        stepper._stages = LiteralStages(len(stepper._stages._rows), like)
-        self.stepper = stepper
-        self.trace.literal = {id(stepper._c), id(stepper._extra_c)}
+        self.stepper = stepper.with_stages(LiteralStages, like)
+        self.trace.literal = {id(tensor) for tensor in stepper.nodes}
         order = problem.method.error_order
         self.error_order = problem.method.order if order is None else order
 
@@ -159,9 +158,11 @@ class Tracer:
         Raises:
             Untraceable: some part cannot be written for single rows.
         """
-        tolerance = Tolerance(0.0, 1.0)
-        tolerance.rtol, tolerance.atol = self.tensors["rtol"], self.tensors["atol"]
-        tolerance._may_vanish = self.problem.tolerance._may_vanish
+        rtol, atol = self.tensors["rtol"], self.tensors["atol"]
+        assert rtol is not None
+        assert atol is not None
+        tolerance = Tolerance(rtol, atol)
+        tolerance.may_vanish = self.problem.tolerance.may_vanish
         self.tolerance = tolerance
         with torch.no_grad(), self.trace:
             begin = self._begin()
@@ -284,10 +285,10 @@ class Tracer:
         attempts = self.trace.row("(done + 1)", self.time)
         gone, _ = failures(
             running=running, moved=moved, going=going, tried=tried, room=room, own=own,
-            exhausted=attempts >= self.tensors["max_steps"],
+            exhausted=attempts >= self._limit(),
             dt_min=self.tensors["dt_min"], adaptive=problem.controller.adaptive, joint=False,
         )  # fmt: skip
-        self._columns(t, dt, tried, own, moved, running, reach, weighted, verdict, history)
+        self._trace_columns(t, dt, tried, own, moved, running, reach, weighted, verdict, history)
         values = {
             "t": after, "y": y_after, "asked": following, "end": torch.where(gone, after, end),
             "running": going & ~gone, "moved": moved, "was": running, "gone": gone, "going": going,
@@ -305,9 +306,14 @@ class Tracer:
             self._store(out, name, tensor)
         return out
 
+    def _limit(self) -> Tensor:
+        limit = self.tensors["max_steps"]
+        assert limit is not None
+        return limit
+
     def _end_stage(self) -> int:
-        assert self.stepper._end_slope is not None
-        return self.stepper._end_slope
+        assert self.stepper.end_slope is not None
+        return self.stepper.end_slope
 
     def _propose(self, own: Tensor, history: Any) -> Any:
         """Let the controller judge; its numbers go to the pool, so that gains are inputs."""
@@ -317,7 +323,7 @@ class Tracer:
         finally:
             self.trace.graph.pool = None
 
-    def _columns(
+    def _trace_columns(
         self, t: Tensor, dt: Tensor, tried: Tensor, own: Tensor, moved: Tensor, running: Tensor,
         reach: Tensor, weighted: Tensor, verdict: Any, history: Any,
     ) -> None:  # fmt: skip
@@ -363,7 +369,7 @@ class Tracer:
             running=self._row("was", torch.bool), moved=self._row("moved", torch.bool),
             going=self._row("going", torch.bool), tried=self._row("tried", self.time),
             room=self._row("room", self.time), own=self._row("own", self.state),
-            exhausted=attempts >= self.tensors["max_steps"], dt_min=self.tensors["dt_min"],
+            exhausted=attempts >= self._limit(), dt_min=self.tensors["dt_min"],
             adaptive=self.problem.controller.adaptive, joint=False,
         )  # fmt: skip
         self._store(out, "code", code)
@@ -373,7 +379,7 @@ class Tracer:
     def _polynomial(self) -> dict[str, Node]:
         """Dense output of the attempt just made."""
         out: dict[str, Node] = {}
-        count = self.stepper._count
+        count = self.stepper.stages
         slopes = [self._state(f"s{i}_") for i in range(count)]
         stepper = self.stepper.continuing(slopes)
         t, dt, t_next = (self._row(name, self.time) for name in ("t_old", "dt", "t_next"))

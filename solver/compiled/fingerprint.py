@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from solver.captured import MOST_ENTRIES, _names
+from solver.captured import MOST_ENTRIES, names_in
 from solver.compiled.symbolic import Untraceable
 
 MOST_PARTS = 20_000
@@ -20,6 +20,7 @@ _SCALARS = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torc
 # What a function does with these is not seen in what it computes.
 IMPURE = frozenset(("print", "input", "open", "exec", "eval", "breakpoint"))
 IMPURE_MODULES = frozenset(("random", "time", "datetime", "secrets", "logging", "os", "sys"))
+PARTS = ("_parameters", "_buffers", "_modules")  # of a module
 _STABLE = ("torch", "numpy", "math", "cmath", "builtins", "functools", "operator", "itertools")
 
 
@@ -85,17 +86,17 @@ class Fingerprint:
                 cells.append("empty")
         code = value.__code__
         named = []
-        impure = IMPURE.intersection(_names(code))
+        impure = IMPURE.intersection(names_in(code))
         if impure and not impure <= set(value.__globals__):
             raise Untraceable(f"f calls {', '.join(sorted(impure))}")
-        for name in dict.fromkeys(_names(code)):
+        for name in dict.fromkeys(names_in(code)):
             if name in value.__globals__:
                 part = value.__globals__[name]
                 named.append((name, self._describe(part)))
                 if isinstance(part, types.ModuleType) and not _stable_module(part):
                     named.extend(
                         (name, inner, self._describe(part.__dict__[inner]))
-                        for inner in dict.fromkeys(_names(code))
+                        for inner in dict.fromkeys(names_in(code))
                         if inner in part.__dict__
                     )
         return (
@@ -107,7 +108,7 @@ class Fingerprint:
     def _module(self, value: torch.nn.Module) -> Any:
         own = {}
         for name, part in value.__dict__.items():
-            if name in ("_parameters", "_buffers", "_modules"):
+            if name in PARTS:
                 continue
             if name.startswith("_") and isinstance(part, dict) and not part:
                 continue
@@ -115,8 +116,7 @@ class Fingerprint:
         forward = inspect.getattr_static(type(value), "forward", None)
         return (
             "network", type(value), self._describe(forward),
-            self._mapping(value._parameters), self._mapping(value._buffers),
-            self._mapping(value._modules), self._mapping(own),
+            *(self._mapping(value.__dict__[name]) for name in PARTS), self._mapping(own),
         )  # fmt: skip
 
     def _mapping(self, value: Mapping[Any, Any]) -> Any:

@@ -175,7 +175,7 @@ def key_of(
         Untraceable: the field holds something that cannot be compared.
     """
     field = problem.field
-    fingerprint = Fingerprint((field._f, field._args), field.layout.batch)
+    fingerprint = Fingerprint((field.function, field.args), field.layout.batch)
     flags = (outputs, dense, states, recorded)
     return (fingerprint.key, _form(problem), tuple(statistics), flags), fingerprint
 
@@ -195,7 +195,7 @@ def _form(problem: Problem) -> Any:
         times.start.dtype, times.direction is None,
         type(problem.method), problem.method, type(problem.controller), problem.controller,
         problem.dt0 is None, *map(shape, (problem.dt_min, problem.dt_max, problem.max_steps)),
-        shape(tolerance.rtol), shape(tolerance.atol), tolerance._may_vanish,
+        shape(tolerance.rtol), shape(tolerance.atol), tolerance.may_vanish,
         layout.batch == 1, layout.batch == layout.dim,
     )  # fmt: skip
 
@@ -235,11 +235,11 @@ def _fetch(
     if name == "field":
         return fingerprint.tensors[place]
     if name == "direction":
-        assert problem.field._direction is not None
-        return problem.field._direction
+        assert problem.field.direction is not None
+        return problem.field.direction
     if name == "column":
-        assert problem.field._column is not None
-        return problem.field._column
+        assert problem.field.column is not None
+        return problem.field.column
     value = given[name]
     assert value is not None
     return value
@@ -256,8 +256,8 @@ def _roles(tracer: Tracer, problem: Problem, fingerprint: Fingerprint) -> list[t
         known.setdefault(id(tensor), ("field", place))
     for name, tensor in tracer.tensors.items():
         known[id(tensor)] = (name, 0)
-    known[id(problem.field._direction)] = ("direction", 0)
-    known[id(problem.field._column)] = ("column", 0)
+    known[id(problem.field.direction)] = ("direction", 0)
+    known[id(problem.field.column)] = ("column", 0)
     roles = []
     for tensor in tracer.trace.outside:
         if id(tensor) in tracer.trace.literal:
@@ -280,9 +280,11 @@ def _make(
     field, method = problem.field, problem.method
     field.meet(problem.times.start, problem.y0)
     assert isinstance(method, ExplicitRungeKutta)
-    tracer = Tracer(problem, statistics, settings(problem), polynomial=outputs or dense)
+    # Each its own tensor, as the trace tells them apart by identity.
+    own = {k: None if v is None else v.clone() for k, v in settings(problem).items()}
+    tracer = Tracer(problem, statistics, own, polynomial=outputs or dense)
     body = tracer.run()
-    if Fingerprint((field._f, field._args), field.layout.batch).key != fingerprint.key:
+    if Fingerprint((field.function, field.args), field.layout.batch).key != fingerprint.key:
         raise Untraceable("it changes its own state when it is called")
     state, time = KINDS[field.layout.dtype], KINDS[problem.times.start.dtype]
     kinds = {name: node.kind for name, node in body.columns.items()}

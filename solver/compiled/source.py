@@ -566,7 +566,8 @@ def _run(
         fill = unpack + "\n" + _fill(layout, column_kinds, time, dim, states)
     lines = [
         # q: B, running rows, attempts done, attempts allowed now, T, first attempt of the record,
-        # whether to begin, milliseconds, attempts a round, attempts of all rows, whether rows are left out
+        # whether to begin, milliseconds, attempts a round, attempts of all rows,
+        # whether rows that are done are left out
         'extern "C" int64_t run(void** p, int64_t* q, const double* K, int64_t* rows) {',
         "  const Arguments a{p, q, K};",
         "  const int64_t B = q[0]; int64_t n = q[1], done = q[2];",

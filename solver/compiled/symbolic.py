@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils import _python_dispatch as dispatch
 from torch.utils._pytree import tree_flatten, tree_map
 
 from solver.compiled.expression import BOOL, F32, F64, I64, Graph
@@ -38,7 +38,7 @@ class SymbolicTensor(Tensor):
 
     cells: np.ndarray
     axis: int | None
-    trace: "Trace"
+    owner: "Trace"
 
     @staticmethod
     def make(
@@ -49,7 +49,7 @@ class SymbolicTensor(Tensor):
         if axis is not None:
             shape[axis] = trace.batch
         wrapped = Tensor._make_wrapper_subclass(SymbolicTensor, shape, dtype=dtype)
-        wrapped.cells, wrapped.axis, wrapped.trace = cells, axis, trace
+        wrapped.cells, wrapped.axis, wrapped.owner = cells, axis, trace
         return wrapped
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -63,11 +63,11 @@ class SymbolicTensor(Tensor):
         """Write the operation down in the trace its arguments belong to."""
         for value in tree_flatten((args, kwargs))[0]:
             if isinstance(value, SymbolicTensor):
-                return value.trace.record(func, args, kwargs or {})
+                return value.owner.record(func, args, kwargs or {})
         raise Untraceable(f"{func} without symbolic arguments")
 
 
-class Trace(TorchDispatchMode):
+class Trace(dispatch.TorchDispatchMode):
     """One trace: a graph of scalars, the tensors met on the way, and what torch did beforehand."""
 
     @classmethod
@@ -100,6 +100,8 @@ class Trace(TorchDispatchMode):
         flat = tree_flatten((args, kwargs))[0]
         if not any(isinstance(value, SymbolicTensor) for value in flat):
             return self._outside(func, args, kwargs, flat)
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            raise Untraceable(f"it draws random numbers ({func})")
         if len(self.graph.nodes) > MOST_NODES:
             raise Untraceable("it is too large to be unrolled into scalars")
         return operate(self, func, args, kwargs)
@@ -124,8 +126,12 @@ class Trace(TorchDispatchMode):
         def name(value: Any) -> Any:
             return _Reference(self._number_of(value)) if isinstance(value, Tensor) else value
 
-        self.before.append((func, tree_map(name, args), tree_map(name, kwargs)))
-        pure = all(id(v) in self._pure for v in flat if isinstance(v, Tensor))
+        fresh = func in (torch.ops.aten.lift_fresh.default, torch.ops.aten.lift_fresh_copy.default)
+        if fresh:  # torch.tensor(numbers): what these are, the fingerprint knows
+            self.before.append((torch.clone, args, {}))
+        else:
+            self.before.append((func, tree_map(name, args), tree_map(name, kwargs)))
+        pure = fresh or all(id(v) in self._pure for v in flat if isinstance(v, Tensor))
         for place, tensor in enumerate(result if isinstance(result, tuple | list) else (result,)):
             if isinstance(tensor, Tensor):
                 if pure:
@@ -194,7 +200,7 @@ class Trace(TorchDispatchMode):
         names = np.asarray(names, dtype=object)
         cells = np.empty(names.shape, dtype=object)
         for place in np.ndindex(names.shape):
-            cells[place] = self.graph.load(names[place], kind)
+            cells[place] = self.graph.load(str(names[place]), kind)
         return self.wrap(np.expand_dims(cells, axis), axis, dtype)
 
     def cells_of(self, value: Any, ndim: int, axis: int | None, dtype: torch.dtype) -> np.ndarray:
@@ -298,14 +304,15 @@ def _is_reference(value: Any) -> bool:
 @contextlib.contextmanager
 def no_trace():
     """Let torch work unseen."""
-    with torch.utils._python_dispatch._disable_current_modes():
+    with getattr(dispatch, "_disable_current_modes")():  # noqa: B009
         yield
 
 
 def _cast(graph: Graph, cells: np.ndarray, kind: str) -> np.ndarray:
     out = np.empty(cells.shape, dtype=object)
     for place in np.ndindex(cells.shape):
-        out[place] = graph.cast(cells[place], kind)
+        cell: Any = cells[place]
+        out[place] = graph.cast(cell, kind)
     return out
 
 
@@ -332,5 +339,7 @@ _table: dict[Any, Callable[..., Any]] = {}
 
 def _decompositions() -> dict[Any, Callable[..., Any]]:
     if not _table:
-        _table.update(torch._decomp.core_aten_decompositions())
+        import torch._decomp.decompositions  # fills the table
+
+        _table.update(torch._decomp.decomposition_table)
     return _table
