@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyError as error:
         print(f"stepscope: {error.args[0] if error.args else error}", file=sys.stderr)
         return 1
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, ModuleNotFoundError) as error:
         print(f"stepscope: {error}", file=sys.stderr)
         return 1
 
@@ -73,7 +73,12 @@ def parser() -> argparse.ArgumentParser:
 
     export = commands.add_parser("export", help="write a run's tables as files others read")
     export.add_argument("run", help="id of a run, or path of its folder")
-    export.add_argument("--to", choices=("csv", "parquet"), default="csv")
+    export.add_argument(
+        "--to",
+        choices=("csv", "parquet", "tensorboard", "chrome"),
+        default="csv",
+        help="tables; or numbers of a training as event files, or its phases for Perfetto",
+    )
     export.add_argument("--out", type=Path, help="folder to write to; RUN-export if left out")
     runs_argument(export)
     export.set_defaults(do=run_export)
@@ -248,18 +253,26 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    """Write the tables of a run as CSV or Parquet."""
-    from inspector import open_run
+    """Write the tables of a run as CSV or Parquet, or what other viewers read."""
+    from inspector import exports, open_run
 
     run = open_run(find(arguments.runs, arguments.run))
     out = arguments.out or Path(f"{run.id}-export")
     out.mkdir(parents=True, exist_ok=True)
+    if arguments.to == "tensorboard":
+        print(f"{out}: {exports.to_tensorboard(run, out)} numbers")
+        return 0
+    if arguments.to == "chrome":
+        file = out / "trace.json"
+        print(f"{file}: {exports.write_chrome_trace(run, file)} phases")
+        return 0
     tables = {
         "steps": run.steps,
         "solves": run.solves,
         "solve_table": run.solve_table,
         "scalars": run.scalars,
         "states": run.states,
+        "iterations": run.iterations,
         "events": run.events,
     }
     for name, read in tables.items():

@@ -23,6 +23,7 @@ SOURCES = (  # what a description is made from
     "solver/methods",
     "solver/controllers",
     "solver/statistics",
+    "solver/adjoints",
     "solver/bounds.py",
     "sample_problems",
     "app/describe.py",
@@ -127,6 +128,7 @@ def describe() -> dict[str, Any]:
     """Build the description from the solver and the problems; imports torch."""
     from sample_problems import catalogue as problems
     from solver import catalogue
+    from solver.bounds import describe_settings
 
     own = user_problem()
     described = [cls.describe() for cls in problems.problems().values()]
@@ -138,6 +140,10 @@ def describe() -> dict[str, Any]:
         "problems": described,
         "methods": [describe_method(cls) for cls in catalogue.methods().values()],
         "controllers": [describe_controller(cls) for cls in catalogue.controllers().values()],
+        "adjoints": [
+            {"name": cls.name, "title": cls.title, "settings": describe_settings(cls)}
+            for cls in catalogue.adjoints().values()
+        ],
         "statistics": [
             {
                 "name": cls.name,

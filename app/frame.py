@@ -14,6 +14,8 @@ VIEWS = (
     ("live", "Live", ":material/play_circle:"),
     ("run", "Run", ":material/monitoring:"),
     ("instances", "Instances", ":material/table_rows:"),
+    ("training", "Training", ":material/model_training:"),
+    ("adjoints", "Adjoints", ":material/balance:"),
     ("runs", "Runs", ":material/folder_open:"),
 )
 

@@ -14,6 +14,7 @@ from solver.adjoints.compare import GradientProblem, adjoint_entries, exact_grad
 from solver.catalogue import adjoint_by_name, controller_by_name
 from solver.errors import InvalidArgument
 from solver.hooks import Hook
+from solver.solution import Solution
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 MODES = ("backprop", "checkpoint_steps", "aca", "symplectic", "continuous", "joint")
@@ -133,6 +134,27 @@ def train(
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+
+
+def differentiate(
+    problem: LossProblem,
+    data: Batch,
+    speed: Tensor,
+    adjoint: str,
+    seed: int,
+    options: Mapping[str, Any],
+) -> Solution:
+    """Solve a problem with a loss, take its gradient, and return the last field's solution.
+
+    Args:
+        speed: factor on the field in each row, `(B,)`; 1 everywhere leaves the field as it is.
+        options: of `solve_ivp`.
+    """
+    model = problem.model(seed, data.y0.dtype)
+    factor = None if bool((speed == 1).all()) else speed
+    solutions = problem.solve(model, data, speed=factor, adjoint=adjoint, **options)
+    problem.loss(solutions[-1].ys, data).backward()
+    return solutions[-1]
 
 
 def parameter_groups(model: nn.Module) -> dict[str, list[Tensor]]:

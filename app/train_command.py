@@ -40,7 +40,7 @@ def add(commands: Any, runs_argument: Add) -> None:
     )
     train.add_argument("--every", type=int, help="keep the steps of every k-th iteration")
     train.add_argument("--devices", type=int, default=1, help="processes that share each batch")
-    train.add_argument("--name", help="of the run's folder; one that is there is continued")
+    train.add_argument("--name", help="of the run's folder; made up if left out")
     train.add_argument("--note", default="", help="kept with the run")
     train.add_argument("--quiet", action="store_true", help="print the last line only")
     runs_argument(train)
@@ -55,6 +55,10 @@ def run_train(arguments: argparse.Namespace) -> int:
 
     spec = spec_of(arguments)
     path = arguments.runs / (arguments.name or new_run_id(arguments.problem))
+    if path.exists():
+        raise ValueError(
+            f"--name {arguments.name}: there is such a run in {arguments.runs} already"
+        )
     if arguments.devices > 1 and "RANK" not in os.environ:
         return launch(arguments.devices, spec, path, arguments.note)
     return do(spec, path, arguments.note, arguments.quiet)

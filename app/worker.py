@@ -8,8 +8,10 @@ It imports everything first, so that a run begins at once, and waits for a line 
 import json
 import signal
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,12 @@ import torch
 
 import solver
 from app.describe import user_problem
-from app.gradients import compare_spec, read_spec
+from app.gradients import compare_spec, differentiate, read_spec
 from app.trainer import KIND, record_training
 from app.workers import read_json
 from inspector import Inspector
 from inspector.adjoints import ComparisonWriter
+from sample_problems.base import LossProblem
 from sample_problems.catalogue import problem_by_name
 from solver.catalogue import controller_by_name
 from solver.hooks import Hook, StepBlock
@@ -124,9 +127,10 @@ def solve_spec(spec: Mapping[str, Any], hooks: Sequence[Hook] = ()) -> Solution:
     """
     dtype = {"float32": torch.float32, "float64": torch.float64}[spec.get("dtype") or "float64"]
     problem = problem_by_name(spec["problem"], spec.get("parameters"))
+    seed = int(spec.get("seed") or 0)
     built = problem.build(
         batch=spec.get("batch"),
-        seed=int(spec.get("seed") or 0),
+        seed=seed,
         spread=spec.get("spread", "default"),
         dtype=dtype,
     )
@@ -139,6 +143,23 @@ def solve_spec(spec: Mapping[str, Any], hooks: Sequence[Hook] = ()) -> Solution:
     if isinstance(controller, Mapping):
         settings = {key: value for key, value in controller.items() if key != "name"}
         controller = controller_by_name(controller["name"], settings)
+    options: dict[str, Any] = {
+        "method": spec.get("method") or "tsit5",
+        "controller": controller,
+        "rtol": spec.get("rtol", 1e-4),
+        "atol": spec.get("atol", 1e-6),
+        "dt0": spec.get("dt0"),
+        "dt_min": spec.get("dt_min"),
+        "dt_max": spec.get("dt_max"),
+        "max_steps": spec.get("max_steps") or 100_000,
+        "engine": spec.get("engine") or "auto",
+        "stepping": spec.get("stepping") or "independent",
+        "hooks": hooks,
+    }
+    if spec.get("gradient") and isinstance(problem, LossProblem):
+        data = problem.draw(len(built.y0), torch.Generator().manual_seed(seed), dtype)
+        speed = built.parameters["speed"]
+        return differentiate(problem, data, speed, str(spec["gradient"]), seed, options)
     with torch.no_grad():
         return solver.solve_ivp(
             built.f,
@@ -147,18 +168,8 @@ def solve_spec(spec: Mapping[str, Any], hooks: Sequence[Hook] = ()) -> Solution:
             args=built.args,
             jump_t=built.jump_t,
             events=built.events,
-            method=spec.get("method") or "tsit5",
-            controller=controller,
-            rtol=spec.get("rtol", 1e-4),
-            atol=spec.get("atol", 1e-6),
-            dt0=spec.get("dt0"),
-            dt_min=spec.get("dt_min"),
-            dt_max=spec.get("dt_max"),
-            max_steps=spec.get("max_steps") or 100_000,
             adjoint=spec.get("adjoint") or "backprop",
-            engine=spec.get("engine") or "auto",
-            stepping=spec.get("stepping") or "independent",
-            hooks=hooks,
+            **options,
         )
 
 
@@ -224,10 +235,10 @@ def record_comparison(
             if control is not None:
                 control.look()
 
-        watchers = [recorder] if control is None else [recorder, control]
-        for place, value, entry in compare_spec(spec, about=about, watchers=watchers):
-            writer.entry(place, value, entry)
-            places.add((place, entry["label"]))
+        with nullcontext() if control is None else cancelled_at_once(control):
+            for place, value, entry in compare_spec(spec, about=about, watchers=[recorder]):
+                writer.entry(place, value, entry)
+                places.add((place, entry["label"]))
     except Cancelled as reason:
         recorder.event("cancelled", str(reason))
         recorder.close("cancelled")
@@ -241,6 +252,40 @@ def record_comparison(
             writer.close()
     recorder.close()
     return len(places)
+
+
+@contextmanager
+def cancelled_at_once(control: Control) -> Iterator[None]:
+    """Raise `Cancelled` in here when viewers ask for it, also in solves that no hook may slow down.
+
+    A thread looks, and a signal carries what it found to the main thread, the only one that may
+    call this.
+    """
+    over, found = threading.Event(), list[Cancelled]()
+
+    def look() -> None:
+        while not over.wait(POLL_SECONDS):
+            try:
+                control.poll()
+            except Cancelled as reason:
+                if not over.is_set():
+                    found.append(reason)
+                    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+                return
+
+    def stop(_signal: int, _frame: object) -> None:
+        if found and not over.is_set():
+            raise found.pop()
+
+    before = signal.signal(signal.SIGUSR1, stop)
+    thread = threading.Thread(target=look, name="cancel-watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        signal.signal(signal.SIGUSR1, before)
 
 
 def obeying_training(spec: Mapping[str, Any], path: Path) -> None:

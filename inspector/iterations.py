@@ -223,4 +223,5 @@ def backward_record(info: BackwardInfo, solve: int, iteration: int | None) -> di
         *("predicted_bytes", "allocated_bytes", "seconds"),
     )
     record: dict[str, Any] = {"kind": "backward", "solve": solve, "iteration": iteration}
+    record["time"] = time.time()
     return record | {name: getattr(info, name) for name in names}

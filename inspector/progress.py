@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def iterations_frame(run: "Run") -> "pd.DataFrame":
             line = found[token].setdefault(at, {})
             line["time"] = number(record.get("time"))
             line.update((name, number(value)) for name, value in values.items())
-    own = {*FIRST_COLUMNS, "adjoint"}
+    own = {*FIRST_COLUMNS, "adjoint", "non_finite"}
     logged: dict[str, Logged] = {}
     for token, record in run.raw_scalars():
         at = record.get("iteration")
@@ -55,8 +56,10 @@ def iterations_frame(run: "Run") -> "pd.DataFrame":
             continue
         line = found[token].setdefault(at, {})
         line.setdefault("time", number(record.get("time")))
-        name = str(record.get("name"))
-        line[f"{name} (logged)" if name in own else name] = number(record.get("value"))
+        name, value = str(record.get("name")), number(record.get("value"))
+        line[f"{name} (logged)" if name in own else name] = value
+        if not isfinite(value):
+            line["non_finite"] = line.get("non_finite", 0) + 1
         solves, iterations = logged.setdefault(token, ([], []))
         solves.append(int(number(record.get("solve")) or 0))
         iterations.append(at)
@@ -184,9 +187,9 @@ def _add_backward(line: Line, record: Mapping[str, Any]) -> None:
 
 
 def _sum(line: Line, name: str, value: Any) -> None:
-    found = number(value)
+    found = value if type(value) is int else number(value)
     if found == found:
-        line[name] = line.get(name, 0.0) + found
+        line[name] = line[name] + found if name in line else float(found)
 
 
 def ranks_frame(run: "Run") -> "pd.DataFrame":
@@ -196,7 +199,10 @@ def ranks_frame(run: "Run") -> "pd.DataFrame":
     table = run.iterations()
     sessions = run.sessions()
     behind: dict[str, list[float]] = {}
-    if "forward_seconds" in table:
+    if "forward_seconds" in table and table["rank"].nunique() == 1:
+        median = float(table["forward_seconds"].median())
+        behind[str(table["rank"].iloc[0])] = [median, float("nan")]
+    elif "forward_seconds" in table:
         wide = table.pivot_table(
             index=["session", "iteration"], columns="rank", values="forward_seconds"
         )

@@ -140,9 +140,9 @@ class Run(RunFolder):
         """Return one row for each iteration of each rank and session, from the small files alone.
 
         `iteration, session, rank, current` (no later session has taken it over), `time, solve` (its
-        first), `solves, rows, loss`, every other number logged, and where known `seconds,
-        forward_seconds, f_seconds, backward_seconds, forward_steps` (of all rows),
-        `forward_steps_q05 .. _median .. _max` and `forward_nfe...` (over the rows),
+        first), `solves, rows, loss`, every other number logged (`non_finite` of them are not), and
+        where known `seconds, forward_seconds, f_seconds, backward_seconds, forward_steps` (of all
+        rows), `forward_steps_q05 .. _median .. _max` and `forward_nfe...` (over the rows),
         `forward_refused, forward_failed`, the same of backward solves, `backward_pass_seconds,
         backward_pass_calls, vjps, checkpoint_bytes, graph_bytes, gradient_bytes, memory_bytes,
         adjoint, lr, grad_norm, param_norm, update_ratio, optim_...`.
@@ -150,7 +150,10 @@ class Run(RunFolder):
         A session that resumes at some iteration replaces what earlier ones did from there on, in
         all columns alike; nothing is left out, `current` tells.
         """
-        return progress.iterations_frame(self)
+        held = self.cache.get("iterations")
+        if held is None or held[0] != self.version:
+            held = self.cache["iterations"] = (self.version, progress.iterations_frame(self))
+        return held[1].copy(deep=False)
 
     def ranks(self) -> "pd.DataFrame":
         """Return one row for each process that recorded: how far it came, how it ended.

@@ -2,6 +2,7 @@
 
 from solver.adjoints.aca import ACA
 from solver.adjoints.backprop import Backprop
+from solver.adjoints.binomial import Binomial
 from solver.adjoints.checkpoint_steps import CheckpointSteps
 from solver.adjoints.continuous import Continuous
 from solver.adjoints.interpolated import Interpolated
@@ -37,6 +38,7 @@ __all__ = [
     "RK4",
     "Backprop",
     "BackwardInfo",
+    "Binomial",
     "Bosh3",
     "CheckpointSteps",
     "Continuous",

@@ -313,6 +313,11 @@ class Recorder:
         other.begin()
         return other
 
+    @property
+    def wants_backward(self) -> bool:
+        """Whether any hook wants to know of backward passes."""
+        return any(type(hook).on_backward is not Hook.on_backward for hook in self._hooks)
+
     def backward(self, info: BackwardInfo) -> None:
         """Tell the hooks about a backward pass."""
         self._tell(lambda hook: hook.on_backward(info))

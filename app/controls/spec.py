@@ -26,6 +26,7 @@ def settings_panel(described: Described, *, disabled: bool = False) -> dict[str,
     """Draw every setting of a solve into the current container and return the spec."""
     problem = problem_section(described, disabled)
     values = {"problem": problem["name"]} | batch_section(problem, described, disabled)
+    values |= gradient_section(problem, described, disabled)
     method = method_section(problem, described, disabled)
     controller = controller_section(described, method, disabled)
     values |= {"method": method["name"], "controller": controller}
@@ -86,6 +87,17 @@ def problem_section(described: Described, disabled: bool) -> dict[str, Any]:
     return problem
 
 
+def gradient_section(
+    problem: Mapping[str, Any], described: Described, disabled: bool
+) -> dict[str, Any]:
+    """Draw how a problem with a loss is differentiated; nothing for the others."""
+    if problem.get("loss") is None:
+        return {"gradient": None}
+    modes = {"": "none, solve only"} | names(described["adjoints"])
+    chosen = choose("Gradient of the loss", "gradient", modes, "", disabled=disabled)
+    return {"gradient": chosen or None}
+
+
 def apply_preset(problem: Mapping[str, Any], key: str) -> None:
     """Set the widgets to a preset's spec; the empty preset puts the problem's own values back."""
     chosen = session.get(key)
@@ -137,6 +149,8 @@ def put_spec(problem: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
         if spread:
             ends = (float(spread["low"]), float(spread["high"]))
             session.put(f"{name}.{spread['parameter']}.range", ends)
+    if "gradient" in spec:
+        session.put("gradient", spec["gradient"] or "")
     for key in ("batch", "method", "dtype", "stepping", "seed", "max_steps", "n_eval"):
         if spec.get(key) is not None:
             session.put(key, spec[key])

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import session
+from app import explain, session
 from app.live import charts, picture
 from app.live.data import count, heading
 from app.live.state import Shown
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from inspector.run import Run
 
+PARTS = {"checkpoint": "of checkpoints", "graph": "of graphs", "gradient": "of gradients"}
 MOST_PICKED = 6
 CHART_HEIGHT = 250
 PATH_POINTS = 3000
@@ -23,7 +24,7 @@ PATH_POINTS = 3000
 def tiles(
     run: "Run", solve: int, shown: Shown, evals_per_attempt: float = float("nan")
 ) -> dict[str, Any]:
-    """Draw the five numbers and return all that are known."""
+    """Draw the numbers that say most and return all that are known."""
     from inspector import queries
 
     known = queries.tiles(run, solve)
@@ -61,9 +62,27 @@ def tiles(
             "The row with the most attempts, and how many.",
         ),
     ]
-    for column, (title, value, text) in zip(st.columns(5, gap="small"), figures, strict=True):
+    if (shown.spec or {}).get("gradient"):
+        figures.append(memory_tile(run, solve))
+    columns = st.columns(len(figures), gap="small")
+    for column, (title, value, text) in zip(columns, figures, strict=True):
         column.metric(title, value, help=text, border=True)
     return known
+
+
+def memory_tile(run: "Run", solve: int) -> tuple[str, str, str]:
+    """Return title, value and help of what the gradient of a solve kept in memory."""
+    title = "Gradient memory"
+    passes = run.solve_state(solve).backward
+    if not passes:
+        return title, "\u2013", "Known when the backward pass through this solve is over."
+    last = passes[-1]
+    parts = {name: float(last.get(f"{name}_bytes") or 0) for name in PARTS}
+    law = last.get("predicted_bytes")
+    text = ", ".join(f"{explain.size(size)} {PARTS[name]}" for name, size in parts.items())
+    text += f"; the law of the mode says {explain.size(float(law))}" if law else ""
+    took = explain.duration(float(last.get("seconds") or 0))
+    return title, explain.size(sum(parts.values())), f"{text}. The backward pass took {took}."
 
 
 def picks(rows: list[int]) -> list[int]:

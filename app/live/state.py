@@ -88,6 +88,8 @@ def in_words(spec: dict[str, Any]) -> str:
     if spread:
         rows += f", {spread['parameter']} {short(spread['low'])} to {short(spread['high'])}"
     parts += [rows, f"seed {spec.get('seed', 0)}"]
+    if spec.get("gradient"):
+        parts.append(f"gradient by {spec['gradient']}")
     return " · ".join(part for part in parts if part)
 
 

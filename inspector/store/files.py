@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 _CRC_MEMBER = b',"crc":"'
+# One value at a place; half the time of `json.loads`, which a run of many lines feels.
+_DECODER: Any = json.JSONDecoder()
+_SCAN = _DECODER.scan_once
 _CRC_BYTES = len(_CRC_MEMBER) + 8 + 2  # the member, eight digits, closing quote and brace
 
 
@@ -46,11 +49,8 @@ def dump_line(record: Mapping[str, Any]) -> bytes:
 
 def check_line(line: bytes) -> bool:
     """Tell whether a line, without its newline, is what was written."""
-    tail = line[-_CRC_BYTES:]
-    if not tail.startswith(_CRC_MEMBER) or not tail.endswith(b'"}'):
-        return False
-    body = line[:-_CRC_BYTES] + b"}"
-    return tail[len(_CRC_MEMBER) : -2] == b"%08x" % zlib.crc32(body)
+    body = line[:-_CRC_BYTES]
+    return line[-_CRC_BYTES:] == b'%s%08x"}' % (_CRC_MEMBER, zlib.crc32(b"}", zlib.crc32(body)))
 
 
 def load_line(line: bytes) -> dict[str, Any] | None:
@@ -58,8 +58,8 @@ def load_line(line: bytes) -> dict[str, Any] | None:
     if not check_line(line):
         return None
     try:
-        record = json.loads(line)
-    except ValueError:
+        record, _ = _SCAN(line.decode("ascii"), 0)
+    except (ValueError, StopIteration):
         return None
     return record if isinstance(record, dict) else None
 

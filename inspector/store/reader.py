@@ -13,7 +13,8 @@ from inspector.schema import INDEX_MAGIC
 from inspector.store.files import check_line, load_line
 
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
-_LAZY = {b'{"kind":"rows","solve":': "rows", b'{"kind":"samples","solve":': "samples"}
+_LAZY = {b'{"kind":"ro': "rows", b'{"kind":"sa': "samples"}  # by how such a line begins
+_SOLVE = b'"solve":'
 _MOST_ROWS = 1 << 26  # of one batch; more is a damaged number
 _READ_BYTES = 32 << 20  # read at once
 
@@ -110,13 +111,14 @@ class LineTail:
         return list(self.bad)
 
     def _parse(self, line: bytes) -> dict[str, Any] | LazyLine | None:
-        for prefix, kind in _LAZY.items():
-            if line.startswith(prefix):
-                number = line[len(prefix) : len(prefix) + 12].partition(b",")[0]
-                if not check_line(line) or not number.isdigit():
-                    return None
-                return LazyLine(kind, int(number), self.path, self._offset, len(line))
-        return load_line(line)
+        kind = _LAZY.get(line[:11])
+        if kind is None:
+            return load_line(line)
+        at = line.find(_SOLVE) + len(_SOLVE)
+        number = line[at : at + 12].partition(b",")[0]
+        if not check_line(line) or not number.isdigit():
+            return None
+        return LazyLine(kind, int(number), self.path, self._offset, len(line))
 
 
 class Segment:

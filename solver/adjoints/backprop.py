@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-import torch
 from torch import Tensor
 
 from solver.adjoints.base import Adjoint
+from solver.adjoints.followed import solve_followed
 from solver.dense import DenseRecord
-from solver.loop import Loop, Outcome, Problem
+from solver.loop import Outcome, Problem
 from solver.outputs import Outputs
 from solver.recording import Recorder
 
@@ -35,8 +35,4 @@ class Backprop(Adjoint):
         graph: bool,
     ) -> tuple[Outcome, Tensor | None]:
         """Run the loop, with autograd's graph if one is wanted."""
-        with torch.set_grad_enabled(graph and torch.is_grad_enabled()):
-            outcome = Loop(problem, outputs, dense, recorder, graph=graph).run()
-            if outputs is None:
-                return outcome, None
-            return outcome, outputs.finish(problem.y0, outcome.y, outcome.arrived)
+        return solve_followed(problem, outputs, dense, recorder, graph=graph, checkpoints=False)

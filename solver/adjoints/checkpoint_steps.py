@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from solver.adjoints.backprop import Backprop
 from solver.adjoints.base import Adjoint
+from solver.adjoints.followed import solve_followed
 from solver.dense import DenseRecord
 from solver.errors import InvalidArgument
 from solver.loop import Outcome, Problem
@@ -26,7 +26,9 @@ class CheckpointSteps(Adjoint):
 
     Exact, for every method, second derivatives and dense output included, and whatever tensors the
     vector field uses. Memory: states and slopes at the start of every attempt, and the graph of
-    one step. An attempt that every row refused costs no evaluation in backward.
+    one step. An attempt that every row refused costs no evaluation in backward. A vector field that
+    differentiates inside, such as one made from an energy, is evaluated many times more, as each
+    look at its own graph makes the step anew: take `"aca"` or `"symplectic"` for it.
     """
 
     name: ClassVar[str] = "checkpoint_steps"
@@ -44,7 +46,7 @@ class CheckpointSteps(Adjoint):
         """Backpropagate through steps that are checkpoints."""
         if graph:
             problem = replace(problem, method=_Checkpointed(problem.method))
-        return Backprop().integrate(problem, outputs, dense, recorder, graph=graph)
+        return solve_followed(problem, outputs, dense, recorder, graph=graph, checkpoints=True)
 
 
 @dataclass(frozen=True)

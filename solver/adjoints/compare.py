@@ -235,12 +235,17 @@ def _memory(
         values = [getattr(info, name) for info in told]
         return None if not told or None in values else sum(values)
 
+    predicted = total("predicted_bytes")
+    if predicted is not None and mode.name != "backprop":  # one field's graphs at a time
+        kept = [info.checkpoint_bytes for info in told]
+        rest = [(info.predicted_bytes or 0) - info.checkpoint_bytes for info in told]
+        predicted = sum(kept) + max(rest)
     return {
         "kept_bytes": max(after, checkpoints),
         "checkpoint_bytes": checkpoints,
         "graph_bytes": max(graphs) if graphs else measured,
         "gradient_bytes": max((info.gradient_bytes for info in told), default=None),
-        "predicted_bytes": total("predicted_bytes"),
+        "predicted_bytes": predicted,
         "n_f_forward": sum(sol.stats.n_f_calls for sol in solutions),
         "n_f_backward": total("n_f_calls"),
         "n_vjps": total("n_vjps"),

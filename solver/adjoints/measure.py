@@ -15,12 +15,28 @@ class _Packed:
 
     def __init__(self, meter: "GraphMeter", tensor: Tensor):
         """Enter the meter."""
-        self.tensor, self._meter = tensor.detach(), meter
+        self._tensor, self._meter = tensor.detach(), meter
+        self._version = tensor._version
         meter.enter(tensor)
+
+    @property
+    def tensor(self) -> Tensor:
+        """What was saved.
+
+        Raises:
+            RuntimeError: it was changed in place since; autograd does not look behind hooks.
+        """
+        if self._tensor._version != self._version:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an "
+                f"inplace operation: a tensor of shape {tuple(self._tensor.shape)} is at version "
+                f"{self._tensor._version}; expected version {self._version}"
+            )
+        return self._tensor
 
     def __del__(self) -> None:
         """Leave the meter."""
-        self._meter.leave(self.tensor)
+        self._meter.leave(self._tensor)
 
 
 class GraphMeter:

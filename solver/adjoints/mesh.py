@@ -128,10 +128,16 @@ class MeshRecord:
             )
         )
 
+    @property
+    def kept_apart(self) -> int:
+        """Bytes of states that are kept, but not in the mesh."""
+        return 0
+
     def finish(self) -> "tuple[Mesh, Tensor | None]":
         """Return the mesh, and for each output value the step it was read off, `(n,)`."""
         self._pack()
         steps = torch.cat(self._output_steps) if self._output_steps else None
+        self._outputs = None  # what a record keeps apart must not keep results alive
         return Mesh(self.chunks, self.count), steps
 
 
@@ -177,6 +183,11 @@ class Mesh:
         for first in reversed(range(0, self.length, CHUNK)):
             yield self._window(first, min(CHUNK, self.length - first), bases, t0, y0)
 
+    def window_of(self, number: int, t0: Tensor, y0: Tensor) -> Window:
+        """Return the steps around step `number`, see `windows_backward`."""
+        first = number // CHUNK * CHUNK
+        return self._window(first, min(CHUNK, self.length - first), self._bases(), t0, y0)
+
     def _bases(self) -> list[int | Tensor]:
         """Return how many steps came before each chunk: one number while all rows agree."""
         base: int | Tensor = 0
@@ -207,7 +218,7 @@ class Mesh:
             if not (chunk.cut is chunk.behind is chunk.slopes is None):
                 break
             t, dt = (each.reshape(width, -1).expand(width, batch) for each in (chunk.t, chunk.dt))
-            y = chunk.y.reshape(width, batch, -1)
+            y = chunk.y.reshape(width, batch, chunk.y.shape[1])
             return Window(first, t, dt, t + dt, y, None, None, None, None, None)
         return None
 

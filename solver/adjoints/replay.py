@@ -88,6 +88,24 @@ class Replay(Adjoint):
             times: whether derivatives by times are wanted.
         """
 
+    def record(self, like: Tensor, outputs: Outputs | None) -> MeshRecord:
+        """Return what collects the steps of states like `like (B, D)`."""
+        return MeshRecord(like, outputs, slopes=self.keeps_slopes)
+
+    def states(
+        self, problem: Problem, mesh: Mesh, record: MeshRecord | None, start: Tensor, pad: Tensor
+    ) -> Iterator[Tensor] | None:
+        """Yield the states `(B, D)` at the start of each step, last ones first.
+
+        None if the mesh holds them all.
+
+        Args:
+            problem: everything detached.
+            mesh, record: the steps, and what collected them if it keeps something apart.
+            start, pad: `(B,)`, `(B, D)`, where rows that have fewer steps stand.
+        """
+        return None
+
     def integrate(
         self,
         problem: Problem,
@@ -100,7 +118,7 @@ class Replay(Adjoint):
         """Solve without a graph, keep the accepted steps, and hang them on the results."""
         bare = detached(problem)
         inner = outputs.detached() if outputs is not None else None
-        mesh = MeshRecord(bare.y0, inner, slopes=self.keeps_slopes) if graph else None
+        mesh = self.record(bare.y0, inner) if graph else None
         if graph and dense is not None:
             raise InvalidArgument(
                 f"dense is True with adjoint {self.name!r}: gradients of dense output need "
@@ -144,7 +162,8 @@ class Replay(Adjoint):
         given = [problem.y0, times.start, times.end, *([] if tau is None else [tau])]
         params, hidden = find_parameters(problem, given)
         plan = _Plan(self, replace(bare, slope0=None), mesh.layout(), mesh.count, rows, columns,
-                     steps, [outcome.y, values], params, hidden, recorder)  # fmt: skip
+                     steps, [outcome.y, values], params, hidden, recorder,
+                     record if record.kept_apart else None)  # fmt: skip
         end, values = _Reverse.apply(
             plan, problem.y0, times.start, times.end, tau, *params, *mesh.tensors()
         )
@@ -166,6 +185,7 @@ class _Plan:
     params: list[Tensor]  # themselves: what is unpacked from saved tensors may be copies
     hidden: bool  # whether some parameters were found behind others
     recorder: Recorder | None
+    record: MeshRecord | None  # what keeps states apart from the mesh
 
 
 class _Reverse(torch.autograd.Function):
@@ -253,6 +273,8 @@ class _Backward:
         self._y0, self._start, self._tau = y0, start, tau
         self._product = product
         self._kept = sum(each.nbytes for each in mesh.tensors())
+        if plan.record is not None:
+            self._kept += plan.record.kept_apart
         self._reverser = plan.mode.reverser(plan.problem, product, self._kept, times=times)
         self._peak: int | None = None  # bytes of graphs in the first step reversed
         self._order: Tensor | None = None
@@ -273,8 +295,8 @@ class _Backward:
             tau = None if self._tau is None else torch.zeros_like(self._tau)
         if not self._mesh.length:
             return y, t, end, tau
-        for window, i in self._steps():
-            step, chosen = self._step(window, i, at_outputs)
+        for window, i, state in self._steps():
+            step, chosen = self._step(window, i, state, at_outputs)
             got = self._reverse(step, y)
             y = got.y
             if t is None or end is None:
@@ -320,6 +342,8 @@ class _Backward:
         predicted = None
         if single is not None:
             kept = row_steps * (y0[:1].nbytes + 2 * start[:1].nbytes)
+            if self._plan.record is not None:
+                kept = self._kept
             predicted = kept + self._reverser.graphs_at_once * single + 2 * sums
         recorder.backward(
             BackwardInfo(
@@ -336,17 +360,22 @@ class _Backward:
             )
         )
 
-    def _steps(self) -> Iterator[tuple[Window, int]]:
+    def _steps(self) -> Iterator[tuple[Window, int, Tensor]]:
         never = self._mesh.count == 0
         pad = self._y0
         if bool(never.any()):  # its field may not be finite: let it stand at a healthy row's state
             pad = torch.where(never[:, None], pad[self._mesh.count.argmax()], pad)
-        for window in self._mesh.windows_backward(self._start, pad):
+        plan = self._plan
+        source = plan.mode.states(plan.problem, self._mesh, plan.record, self._start, pad)
+        like = pad if source is None else pad[:, :0]
+        for window in self._mesh.windows_backward(self._start, like):
             for i in reversed(range(len(window.t))):
-                yield window, i
+                # A graph that keeps a state must not keep the window.
+                state = window.y[i].clone() if source is None else next(source)
+                yield window, i, state
 
     def _step(
-        self, window: Window, i: int, at_outputs: Tensor | None
+        self, window: Window, i: int, state: Tensor, at_outputs: Tensor | None
     ) -> tuple[Step, Tensor | None]:
         """Return one step, and which outputs were read off it."""
         number, plan = window.first + i, self._plan
@@ -365,7 +394,7 @@ class _Backward:
             dt=window.dt[i],
             start=None if window.start is None else window.start[i],
             seen=window.seen[i],
-            y=window.y[i].clone(),  # a graph that keeps it must not keep the window
+            y=state,
             active=None if window.active is None else window.active[i],
             slopes=None if window.slopes is None else window.slopes[i],
             rows=rows,

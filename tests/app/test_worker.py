@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 import time
 
 import pytest
@@ -146,6 +147,19 @@ class TestComparisons:
         assert len(seen) == len(Comparison(path).table()) == 1
         assert open_run(path).status == "cancelled"
 
+    def test_cancel_does_not_wait_for_a_solve_to_end(self, tmp_path):
+        path = tmp_path / "run"
+        path.mkdir()
+        write_json(path / "control.json", {"command": "run"})
+        long = COMPARED | {"sweep": "steps", "values": [100_000], "modes": ["aca"]}
+        timer = threading.Timer(1.5, write_json, (path / "control.json", {"command": "cancel"}))
+        timer.start()
+        began = time.monotonic()
+        with pytest.raises(worker.Cancelled, match="by a viewer"):
+            worker.record_comparison(long, path, obey=True)
+        assert time.monotonic() - began < 10
+        assert open_run(path).status == "cancelled"
+
     def test_a_bad_spec_is_recorded_as_failed(self, tmp_path):
         with pytest.raises(ValueError, match="sweep='dt'"):
             worker.record_comparison(COMPARED | {"sweep": "dt"}, tmp_path / "bad")
@@ -170,3 +184,24 @@ class TestComparisons:
         entries = [entry for _, _, entry in compare_spec(spec | {"modes": ["aca", "joint"]})]
         assert {"y0", "a", "b"} <= set(entries[0]["error"])
         assert entries[0]["error"]["y0"] < 1e-3
+
+
+@pytest.mark.parametrize("gradient", ["symplectic", "backprop", "continuous"])
+def test_the_gradient_of_a_loss_is_taken_and_its_memory_recorded(tmp_path, gradient):
+    spec = {"problem": "flow_two_moons", "batch": 4, "gradient": gradient, "spread": None}
+    spec["parameters"] = {"flows": 2, "hidden": 8}
+    worker.record(spec, tmp_path / "run")
+    run = open_run(tmp_path / "run")
+    table = run.solve_table()
+    forward = [run.settings(i).get("backward_of") is None for i in range(run.n_solves)]
+    assert sum(forward) == 2
+    assert len(table) == (4 if gradient == "continuous" else 2)
+    (told,) = run.solve_state(0).backward
+    assert told["gradient_bytes"] > 0
+
+
+def test_rows_may_differ_in_speed_while_a_gradient_is_taken(tmp_path):
+    spread = {"parameter": "speed", "low": 0.5, "high": 2.0, "scale": "log"}
+    spec = {"problem": "neural_spiral", "batch": 3, "gradient": "symplectic", "spread": spread}
+    worker.record(spec, tmp_path / "run")
+    assert open_run(tmp_path / "run").solve_state(0).backward

@@ -5,6 +5,7 @@ import gc
 import io
 import math
 import pickle
+import shutil
 import time
 import warnings
 
@@ -438,3 +439,25 @@ def test_writers_that_make_a_run_at_once_agree_on_it(tmp_path, monkeypatch):
     write_json(tmp_path / "run" / "run.json", {"note": "late"}, new=True)
     assert read_json(tmp_path / "run" / "run.json")[0] == created
     first.close()
+
+
+@pytest.mark.parametrize("trouble", ["no folder can be made", "the folder is deleted"])
+def test_a_training_goes_on_whatever_the_disk_does(tmp_path, trouble):
+    path = tmp_path / "run"
+    if trouble == "no folder can be made":
+        (tmp_path / "file").write_text("")
+        path = tmp_path / "file" / "run"
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        inspector = Inspector(path, every=2, budget_rows=1000)
+        train(inspector, range(2), "continuous", net=net, optimizer=optimizer)
+        if trouble == "the folder is deleted":
+            inspector.flush()
+            shutil.rmtree(path)
+        sols, _ = train(inspector, range(2, 5), "continuous", net=net, optimizer=optimizer)
+        inspector.close()
+    assert len(sols) == 3
+    assert sum(issubclass(each.category, RuntimeWarning) for each in told) == 1
+    assert not path.exists()

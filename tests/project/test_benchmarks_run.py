@@ -14,7 +14,11 @@ SMALLEST = {
     "floor.py": ("--batch", "2", "--rounds", "1"),
     "hooks.py": ("--batch", "2", "--rounds", "1"),
     "optim.py": ("--tensors", "2", "--rounds", "1"),
+    "training.py": (
+        *("--batch", "8", "--hidden", "8", "--iterations", "1", "--rounds", "1", "--long", "5"),
+    ),
     "adjoints.py": ("--small", "--steps", "20", "--rounds", "1"),
+    "torchdiffeq_drop_in.py": ("--only", "bouncing_ball", "--rounds", "1"),
 }
 
 

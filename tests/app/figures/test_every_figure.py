@@ -21,12 +21,22 @@ from app.figures.controller_shares import controller_shares_figure
 from app.figures.counts_histogram import counts_histogram_figure
 from app.figures.dt_quantiles import dt_quantiles_figure
 from app.figures.error_ratio import error_ratio_figure
+from app.figures.gradient_cost import gradient_cost_figure
+from app.figures.gradient_errors import group_errors_figure, row_errors_figure
+from app.figures.gradient_sweep import gradient_sweep_figure
 from app.figures.instance_ranking import instance_ranking_figure
 from app.figures.limiter import limiter_ribbon_figure, limiter_shares_figure
+from app.figures.memory_timeline import memory_timeline_figure
 from app.figures.phase_portrait import phase_portrait_figure
+from app.figures.rank_seconds import rank_seconds_figure
+from app.figures.sample_history import sample_history_figure
 from app.figures.scalars import scalars_figure
 from app.figures.solve_costs import solve_costs_figure
 from app.figures.step_size import step_size_figure
+from app.figures.training_memory import training_memory_figure
+from app.figures.training_optimizer import training_optimizer_figure
+from app.figures.training_overview import training_overview_figure
+from app.figures.training_seconds import training_seconds_figure
 from app.figures.trajectories import components_figure, trajectories_figure
 from app.figures.worst_component import worst_component_figure
 from app.theme import DARK, LIGHT, Theme
@@ -66,6 +76,76 @@ def solves_of(n: int) -> pd.DataFrame:
     )
 
 
+def iterations_of(n: int, ranks: int = 1) -> pd.DataFrame:
+    at = np.arange(n)
+    loss = np.exp(-at / max(n, 1) * 5)
+    loss[3:5] = np.nan
+    table = pd.DataFrame({"iteration": at, "loss": loss, "solve": at, "rank": at % ranks})
+    table["test"] = np.where(at % 10 == 0, loss * 1.1, np.nan)
+    table["non_finite"] = np.where((at == 3) | (at == 4), 1, 0)
+    for name, factor in {"q05": 0.8, "q25": 0.9, "median": 1, "q75": 1.2, "q95": 1.5}.items():
+        table[f"forward_steps_{name}"] = factor * (20 + at % 13)
+    table["forward_steps_max"] = 40 + at * 31 % 57
+    table["forward_nfe_median"] = 6 * table["forward_steps_median"] + 2
+    table["backward_nfe_median"] = 2 * table["forward_nfe_median"]
+    table["backward_pass_calls"] = 3 * table["forward_nfe_median"]
+    table["forward_steps"], table["forward_refused"] = 1000.0, at % 90
+    table["forward_failed"] = (at % 50 == 7).astype(int)
+    table["seconds"], table["forward_seconds"] = 0.1 + 0.01 * (at % 7), 0.03
+    table["f_seconds"], table["backward_seconds"] = 0.02, 0.05
+    for name in ("checkpoint_bytes", "graph_bytes", "gradient_bytes", "allocated_bytes"):
+        table[name] = 1e6 + at
+    for name in ("grad_norm", "grad_norm/layers.0", "lr", "update_ratio", "optim_share_eps"):
+        table[name] = 0.1 + (at % 11) / 11
+    return table
+
+
+def visits_of(n: int) -> pd.DataFrame:
+    at = np.arange(n)
+    return pd.DataFrame({"sample": at % 20, "visit": at // 20, "n_steps": 10 + at * 7 % 23})
+
+
+MODES = ["backprop", "aca", "symplectic", "symplectic:keep=graphs", "continuous", "joint", "own"]
+
+
+def modes_of(n: int) -> pd.DataFrame:
+    """Return what a comparison's table has: `MODES` at several tolerances."""
+    count = len(MODES) if n else 0
+    values = [10.0**-k for k in range(2, 6)]
+    return pd.DataFrame(
+        [
+            (value, mode, 0.0 if i == 0 else 10.0 ** (i - 16) * value, 2.0**20 / (i + 1), 0.1 * i)
+            for value in values
+            for i, mode in enumerate(MODES[:count])
+        ],
+        columns=["value", "mode", "error", "peak_bytes", "seconds"],
+    )
+
+
+def group_errors_of(n: int) -> pd.DataFrame:
+    table = modes_of(n)[["mode", "error"]].drop_duplicates("mode")
+    return table.merge(pd.DataFrame({"group": [f"net.{i}" for i in range(min(n, 60))]}), "cross")
+
+
+def row_errors_of(n: int) -> pd.DataFrame:
+    table = modes_of(n)[["mode", "error"]].drop_duplicates("mode")
+    rows = table.merge(pd.DataFrame({"instance": np.arange(min(n, 4096))}), "cross")
+    rows["error"] *= 1 + rows["instance"] % 7
+    return rows
+
+
+def memory_of(n: int) -> pd.DataFrame:
+    share = np.arange(min(n, 400)) / max(1, min(n, 400))
+    frames = [
+        pd.DataFrame(
+            {"mode": mode, "seconds": share * (i + 1), "bytes": 1e6 * share / (i + 1),
+             "phase": np.where(share < 0.4, "forward", "backward")}
+        )
+        for i, mode in enumerate(MODES)
+    ]  # fmt: skip
+    return pd.concat(frames)
+
+
 Make = Callable[[SimpleNamespace, int, Theme], go.Figure]
 FIGURES: dict[str, Make] = {
     "step_size": lambda f, n, c: step_size_figure(f.steps(n), c, ghost=f.steps(n // 2)),
@@ -96,7 +176,29 @@ FIGURES: dict[str, Make] = {
     "comparison_bars": lambda f, n, c: comparison_bars_figure(differences_of(n), c),
     "comparison_scatter": lambda f, n, c: comparison_scatter_figure(paired_of(n), c),
     "scalars": lambda f, n, c: scalars_figure(scalars_of(n), c, name="loss", log=True),
+    "gradient_cost": lambda f, n, c: gradient_cost_figure(
+        modes_of(n).drop_duplicates("mode"), c, x="peak_bytes"
+    ),
+    "group_errors": lambda f, n, c: group_errors_figure(group_errors_of(n), c),
+    "row_errors": lambda f, n, c: row_errors_figure(row_errors_of(n), c),
+    "memory_timeline": lambda f, n, c: memory_timeline_figure(memory_of(n), c),
+    "gradient_sweep": lambda f, n, c: gradient_sweep_figure(
+        modes_of(n), c, sweep="rtol", y="error", selected=1e-3
+    ),
     "solve_costs": lambda f, n, c: solve_costs_figure(solves_of(n), c, selected=2),
+    "training_overview": lambda f, n, c: training_overview_figure(
+        iterations_of(n),
+        c,
+        replaced=iterations_of(n // 2),
+        ghost=iterations_of(n),
+        resumed=[n / 2],
+        selected=2,
+    ),
+    "training_seconds": lambda f, n, c: training_seconds_figure(iterations_of(n), c),
+    "training_memory": lambda f, n, c: training_memory_figure(iterations_of(n), c),
+    "training_optimizer": lambda f, n, c: training_optimizer_figure(iterations_of(n), c),
+    "sample_history": lambda f, n, c: sample_history_figure(visits_of(n), c, chosen=[3, 4, 5]),
+    "rank_seconds": lambda f, n, c: rank_seconds_figure(iterations_of(n, ranks=3), c),
 }
 
 

@@ -214,3 +214,13 @@ def test_a_run_of_many_solves_offers_each(open_view):
     app = open_view("live", run="many", solve="3")
     assert app.number_input(key="solve").value == 3
     assert app.number_input(key="solve").max == 4
+
+
+def test_problems_with_a_loss_offer_how_to_differentiate_it(open_view, no_processes):
+    app = open_view("live", run="whole")
+    assert not [box for box in app.selectbox if box.key == "gradient"]
+    app.selectbox(key="problem").set_value("neural_spiral").run()
+    app.selectbox(key="gradient").set_value("symplectic").run()
+    app.button(key="do_run").click().run()
+    assert not app.exception
+    assert no_processes[-1]["gradient"] == "symplectic"

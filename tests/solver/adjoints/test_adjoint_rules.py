@@ -9,6 +9,7 @@ import torch
 
 from solver import (
     ACA,
+    Binomial,
     CheckpointSteps,
     Continuous,
     Hook,
@@ -20,7 +21,7 @@ from solver import (
 from solver.errors import InvalidArgument, UnseenTensor
 
 REPLAYS = [ACA(), Symplectic(), Symplectic(keep="graphs"), Symplectic(keep="values"),
-           Symplectic(keep="auto")]  # fmt: skip
+           Symplectic(keep="auto"), Binomial(0.0)]  # fmt: skip
 CONTINUOUS = [Continuous(), Continuous(seminorm=False), Joint(), Joint(seminorm=False),
               Interpolated()]  # fmt: skip
 MODES = ["backprop", CheckpointSteps(), *REPLAYS, *CONTINUOUS]
@@ -294,6 +295,9 @@ def test_refused_attempts_cost_no_evaluation_in_backward(mode):
         sol.ys.sum().backward()
         steps = int(sol.stats.n_accepted.max())
         refused.append(int(sol.stats.n_rejected.sum()))
+        if isinstance(mode, Binomial):
+            assert 6 * steps <= calls[0] <= 6 * 7 * steps
+            continue
         once = isinstance(mode, ACA) or mode.keep in ("graphs", "values")
         expected = {True: 6 * steps, False: 11 * steps}[once]
         if not once and mode.keep == "auto":  # one step to learn, then all graphs
@@ -334,6 +338,8 @@ def test_memory_grows_by_one_state_and_its_times_for_each_accepted_step(mode):
     state, times = 4 * 8 * 8, 2 * 4 * 8
     grown = (many.checkpoint_bytes - few.checkpoint_bytes) / 128
     slopes = 7 * state if mode == Symplectic(keep="values") else 0
+    if isinstance(mode, Binomial):  # times alone
+        slopes = -state
     assert state <= grown - slopes <= 1.05 * (state + times)
     assert many.graph_bytes == few.graph_bytes
     assert many.n_steps == 192
@@ -356,6 +362,30 @@ def test_graphs_of_one_evaluation_or_of_all_stages():
         info = memory(mode, 64, 32)
         total = info.checkpoint_bytes + info.graph_bytes + info.gradient_bytes
         assert total == pytest.approx(info.predicted_bytes, rel=0.1)
+
+
+@pytest.mark.parametrize("slots", [4, 8, 16, 64])
+def test_binomial_checkpoints_stay_within_their_budget_and_their_work_within_the_law(slots):
+    steps, state = 200, 4 * 8 * 8
+    info = memory(Binomial(slots * state / 2**20), steps, 16)
+    times = steps * 4 * 2 * 8
+    assert info.checkpoint_bytes - times <= slots // 2 * state + 4096  # ends are kept besides
+    few, many = (memory(Binomial(slots * state / 2**20), n, 16) for n in (100, steps))
+    repeated = {4: 6.0, 8: 3.5, 16: 2.5, 64: 2.0}[slots]
+    assert 6 * steps <= many.n_f_calls <= (1 + repeated) * 6 * steps
+    assert few.n_f_calls < many.n_f_calls
+    total = many.checkpoint_bytes + many.graph_bytes + many.gradient_bytes
+    assert total == pytest.approx(many.predicted_bytes, rel=0.1)
+
+
+def test_binomial_checkpoints_serve_a_second_backward_pass():
+    y0 = leaf([[0.5], [2.0]])
+    sol = solve_ivp(
+        lambda t, y: -y * t[:, None], y0, t0=0.0, t1=torch.tensor([1.0, 6.0]), rtol=1e-8,
+        adjoint=Binomial(0.0),
+    )  # fmt: skip
+    once = torch.autograd.grad(sol.ys.sum(), y0, retain_graph=True)[0]
+    assert torch.equal(torch.autograd.grad(sol.ys.sum(), y0)[0], once)
 
 
 def test_auto_keeps_all_graphs_only_within_its_budget():

@@ -5,11 +5,13 @@ import torch
 
 from solver import catalogue, solve_ivp
 from solver.adjoints.aca import ACA
+from solver.adjoints.binomial import Binomial
 from solver.adjoints.checkpoint_steps import CheckpointSteps
 from solver.adjoints.symplectic import Symplectic
 
 EXACT = [
     CheckpointSteps(), ACA(), Symplectic(), Symplectic(keep="graphs"), Symplectic(keep="values"),
+    Binomial(0.0),
 ]  # fmt: skip
 ADAPTIVE = [n for n in catalogue.methods() if catalogue.method_by_name(n).error_order is not None]
 FIXED = [n for n in catalogue.methods() if n not in ADAPTIVE]
