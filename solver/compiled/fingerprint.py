@@ -1,5 +1,6 @@
 """What a vector field is made of: whether it is the one traced before, and its tensors now."""
 
+import dis
 import enum
 import functools
 import inspect
@@ -19,6 +20,7 @@ SMALL = 4096  # elements of a numpy array that are compared one by one
 _SCALARS = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, slice)
 # What a function does with these is not seen in what it computes.
 IMPURE = frozenset(("print", "input", "open", "exec", "eval", "breakpoint"))
+CHANGING = ("append", "extend", "insert", "pop", "setdefault", "update", "write", "put")
 IMPURE_MODULES = frozenset(("random", "time", "datetime", "secrets", "logging", "os", "sys"))
 PARTS = ("_parameters", "_buffers", "_modules")  # of a module
 _STABLE = ("torch", "numpy", "math", "cmath", "builtins", "functools", "operator", "itertools")
@@ -86,6 +88,9 @@ class Fingerprint:
                 cells.append("empty")
         code = value.__code__
         named = []
+        effect = _side_effect(code)
+        if effect is not None:
+            raise Untraceable(f"{value.__name__} {effect}")
         impure = IMPURE.intersection(names_in(code))
         if impure and not impure <= set(value.__globals__):
             raise Untraceable(f"f calls {', '.join(sorted(impure))}")
@@ -157,6 +162,23 @@ class Fingerprint:
         return (
             "object", kind, self._describe(call), self._mapping(parts or {}), self._mapping(slots)
         )  # fmt: skip
+
+
+@functools.cache
+def _side_effect(code: types.CodeType) -> str | None:
+    """Return what running `code` would change besides its own variables, None if nothing is seen.
+
+    A trace would do that once where every call should.
+    """
+    for instruction in dis.get_instructions(code):
+        name = instruction.opname
+        if name in ("STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL"):
+            return f"writes to {instruction.argval}"
+        if name in ("STORE_DEREF", "DELETE_DEREF") and instruction.argval in code.co_freevars:
+            return f"writes to {instruction.argval}"
+        if name in ("LOAD_METHOD", "LOAD_ATTR") and instruction.argval in CHANGING:
+            return f"calls {instruction.argval}"
+    return None
 
 
 class _Identity:

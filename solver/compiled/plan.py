@@ -49,8 +49,7 @@ class Plan:
     def kernel(self, on_compile: Callable[[], None] | None = None) -> Kernel:
         """Return the compiled function; compile it if it must be.
 
-        Raises:
-            NoCompiler: that is not possible.
+        Where that is not possible, `build.NoCompiler` says why.
         """
         if self.loaded is None:
             self.loaded = load(self.source, on_compile)

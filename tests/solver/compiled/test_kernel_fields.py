@@ -198,7 +198,7 @@ def speaks(t, y):
 @pytest.mark.parametrize(
     ("f", "reason"),
     [
-        (Counting(), "changes its own state"),
+        (Counting(), "writes to calls"),
         (branches, "one of the rows"),
         (mixes_rows, "rows of the batch"),
         (draws, "random"),
