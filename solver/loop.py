@@ -47,6 +47,7 @@ class Problem:
     slope0: Tensor | None  # (B, D) vector field at the start, None if no row has a finite one
     params: tuple[Tensor, ...] = ()  # tensors the vector field uses, as the caller lists them
     events: EventPlan | None = None
+    exact: bool = False  # whether implicit equations are solved to rounding, for gradients
 
 
 class StepListener(Protocol):
@@ -89,6 +90,8 @@ class Outcome:
     n_accepted: Tensor
     n_f_evals: Tensor
     arrived: Tensor  # (B,) bool, which rows have reached the end of their span
+    n_jac_evals: Tensor | None = None  # None for explicit methods
+    n_newton_iterations: Tensor | None = None
     n_f_calls: int | None = None  # None: as often as the field counted
     n_rows_evaluated: int | None = None  # None: all rows in each call
 
@@ -123,7 +126,14 @@ class Loop:
         self.dense, self.recorder, self.listener = dense, recorder, listener
         self.error_order = method.order if method.error_order is None else method.error_order
         self.rows = Rows(times)
-        self.stepper = method.stepper(problem.field, problem.y0, times.start.dtype, graph=graph)
+        self.stepper = method.stepper(
+            problem.field,
+            problem.y0,
+            times.start.dtype,
+            graph=graph,
+            tolerance=problem.tolerance,
+            exact=graph or problem.exact or not problem.controller.adaptive,
+        )
         self.t, self.end, self.y = times.start, times.end, problem.y0
         self.aside: Tensor | None = None  # (B,) bool, rows whose states are in `y_aside` instead
         self.y_aside = self.y
@@ -200,6 +210,8 @@ class Loop:
         asked = self.dt
         reach, t_next, dt, tried = aim(t, asked, rows.stretch, stop)
         seen = stops.seen_from_left(t_next, reach)
+        if stepper.looks_ahead and problem.controller.adaptive:
+            stepper.horizon = stops.limit()
         trial = stepper.attempt(t, dt, seen, y)
         with self.quiet():
             weighted, own = judge(trial, y, problem.tolerance, problem.method)
@@ -262,9 +274,11 @@ class Loop:
         dt, seen = torch.where(moved, dt, 0.0), torch.where(moved, seen, self.t)
         if bool(own.isfinite().all()):
             return trial, self._read_polynomial(trial, moved, dt, t_next, seen)
+        kept = stepper.keep()
         stepper.rest(~moved)
         stepper.replace_start(slope.masked_fill(~moved[:, None], 0.0))
         trial = stepper.attempt(self.t, dt, seen, self.y)
+        stepper.restore(kept)
         made = self._read_polynomial(trial, moved, dt, t_next, seen)
         stepper.rest(self.aside)
         stepper.replace_start(slope)
@@ -363,6 +377,7 @@ class Loop:
             tried=tried,
             room=room,
             own=own,
+            unsolved=self.stepper.unsolved,
             exhausted=self.attempts >= torch.as_tensor(problem.max_steps),
             dt_min=problem.dt_min,
             adaptive=problem.controller.adaptive,
@@ -412,6 +427,9 @@ class Loop:
         if self.events is not None:
             at_end = self.t.detach() >= self.problem.times.end.detach()
             arrived = arrived | ((rows.status == int(Status.EVENT)) & at_end)
+        counts = stepper.counts
+        if counts is not None:
+            n_f_evals = n_f_evals + counts.f_evals
         return Outcome(
             t=self.t,
             y=y,
@@ -422,6 +440,8 @@ class Loop:
             n_accepted=rows.n_accepted,
             n_f_evals=n_f_evals,
             arrived=arrived,
+            n_jac_evals=None if counts is None else counts.jac_evals,
+            n_newton_iterations=None if counts is None else counts.newton_iterations,
         )
 
 

@@ -168,10 +168,10 @@ class Field:
         if not self._checked:
             slope = self._first_call(t, y)
         elif self._copies:
-            slope = self.evaluate(t.clone(), y.clone())
+            slope = self.call(t.clone(), y.clone())
         else:
             before = y._version + t._version
-            slope = self.evaluate(t, y)
+            slope = self.call(t, y)
             if y._version + t._version != before:
                 raise InvalidArgument("f changed its argument in place, but only in a later call")
         like = type(slope) is Tensor and slope.shape == y.shape and slope.dtype == y.dtype
@@ -193,7 +193,7 @@ class Field:
         inference = flat.is_inference()
         before = 0 if inference else flat._version + time._version
         try:
-            slope = self.evaluate(time, flat)
+            slope = self.call(time, flat)
         except RuntimeError as error:
             # A network in float32 cannot take float64 times: give it the state's dtype instead.
             narrow = real_dtype(self.layout.dtypes[0])
@@ -203,7 +203,7 @@ class Field:
             self.calls += 1
             time, flat = t.to(narrow), y.clone()
             before = 0 if inference else flat._version + time._version
-            slope = self.evaluate(time, flat)
+            slope = self.call(time, flat)
         self._copies = inference or flat._version + time._version != before
         self._checked = True
         flat_slope = self.layout.flatten_slope(slope)
@@ -223,7 +223,7 @@ class Field:
             return slope
         return slope.clone()
 
-    def evaluate(self, t: Tensor, flat: Tensor) -> Any:
+    def call(self, t: Tensor, flat: Tensor) -> Any:
         """Call the user's function at `t (B,)` and the flat state; return what it returns."""
         state = flat if self._plain else self.layout.unflatten(flat)
         began = perf_counter()
@@ -238,6 +238,18 @@ class Field:
             t = t.to(self._narrow_time)
         state = y if self._plain else self.layout.unflatten(y)
         return (t, state) if self.args is None else (t, state, self.args)
+
+    def evaluate(self, g: Callable[..., Any], tau: Tensor, y: Tensor) -> Any:
+        """Call another function of the user's, `g(t, y)` or `g(t, y, args)`, as the field is."""
+        t = tau if self.direction is None else tau * self.direction
+        state = y if self._plain else self.layout.unflatten(y)
+        return g(t, state) if self.args is None else g(t, state, self.args)
+
+    def forward_in_time(self, derivative: Tensor) -> Tensor:
+        """Turn what belongs to dy/dt, `(B, ...)`, into what belongs to dy/dtau."""
+        if self.column is None:
+            return derivative
+        return derivative * self.column.reshape(-1, *[1] * (derivative.ndim - 1))
 
     def captured(self) -> Iterator[Tensor]:
         """Yield the tensors that the vector field is seen to use besides its arguments."""

@@ -310,7 +310,6 @@ def _solution(
 ) -> Solution:
     layout, times = problem.field.layout, problem.times
     sign, t, last_dt = times.direction, outcome.t.detach(), outcome.last_dt
-    zero = torch.zeros_like(outcome.n_steps)
     if ys is None:
         ys = torch.where(outcome.arrived[:, None], outcome.y, torch.nan)[:, None]
     calls = problem.field.calls if outcome.n_f_calls is None else outcome.n_f_calls
@@ -328,8 +327,8 @@ def _solution(
             n_accepted=outcome.n_accepted,
             n_rejected=outcome.n_steps - outcome.n_accepted,
             n_f_evals=outcome.n_f_evals,
-            n_jac_evals=zero,
-            n_newton_iterations=zero.clone(),
+            n_jac_evals=_counted(outcome.n_jac_evals, outcome),
+            n_newton_iterations=_counted(outcome.n_newton_iterations, outcome),
             n_f_calls=calls,
             n_rows_evaluated=calls * layout.batch if evaluated is None else evaluated,
             wall_seconds=time.perf_counter() - began,
@@ -338,6 +337,10 @@ def _solution(
         dense=None if record is None else record.finish(layout, times, outcome.t.detach()),
         events=log,
     )
+
+
+def _counted(count: Tensor | None, outcome: Outcome) -> Tensor:
+    return torch.zeros_like(outcome.n_steps) if count is None else count
 
 
 def _needs_graph(problem: Problem) -> bool:

@@ -88,6 +88,7 @@ def failures(
     tried: Tensor,
     room: Tensor,
     own: Tensor,
+    unsolved: Tensor | None = None,
     exhausted: Tensor,
     dt_min: Tensor | float | None,
     adaptive: bool,
@@ -100,6 +101,7 @@ def failures(
         moved: who was accepted.
         tried, own: length and error ratio of the attempt.
         room: next step over the smallest one that the time dtype resolves.
+        unsolved: whose implicit stages were not solved, None for explicit methods.
         exhausted: whose attempts are used up.
         dt_min: smallest step allowed.
         adaptive, joint: whether steps change; whether all rows share one.
@@ -113,6 +115,8 @@ def failures(
     if not adaptive:
         gone = gone | refused  # a fixed step that failed would fail again
     code = torch.where(refused & ~own.isfinite(), int(Status.NON_FINITE), code)
+    if unsolved is not None:
+        code = torch.where(refused & unsolved, int(Status.NOT_CONVERGED), code)
     if joint:  # only who stood in the way of the others has to go
         guilty = refused & ~(own <= 1)
         gone = gone & (guilty | ~guilty.any())

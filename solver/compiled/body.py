@@ -103,7 +103,7 @@ class _TracedField(Field):
         graph.pool, graph.reused = self._pool, self._numbers
         graph.place = 0
         try:
-            slope = self.evaluate(t.clone(), y.clone())
+            slope = self.call(t.clone(), y.clone())
         finally:
             graph.pool, graph.reused = None, None
         slope = self.layout.flatten_slope(slope)
