@@ -91,7 +91,7 @@ def test_data_parallel_training_works_with_every_gradient_mode(tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     command += ["--nproc-per-node=2", str(script), str(path), json.dumps(modes)]
     done = subprocess.run(
-        command, env=environment(), capture_output=True, text=True, timeout=300, check=False
+        command, env=environment(), capture_output=True, text=True, timeout=450, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
     for rank in (0, 1):
@@ -120,7 +120,7 @@ def test_a_rank_that_is_killed_does_not_hurt_the_others(tmp_path):
         )
         for rank in (0, 1)
     ]
-    codes = [process.wait(120) for process in processes]
+    codes = [process.wait(300) for process in processes]
     assert codes == [0, -9]
     run = open_run(path)
     ranks = run.ranks()
@@ -145,7 +145,7 @@ def test_two_trainings_with_one_name_are_both_kept(tmp_path):
         )
         for _ in (0, 1)
     ]
-    assert [process.wait(120) for process in processes] == [0, 0]
+    assert [process.wait(300) for process in processes] == [0, 0]
     run = open_run(path)
     assert run.ranks()["session"].tolist() == [0, 1]
     assert run.ranks()["iterations"].tolist() == [12, 12]

@@ -22,6 +22,7 @@ from sample_problems.neural_ode import NeuralODE
 from sample_problems.pleiades import Pleiades
 from sample_problems.robertson import Robertson
 from sample_problems.train_neural_ode import spiral, store, train
+from sample_problems.van_der_pol_phases import VanDerPolPhases
 from solver import solve_ivp
 
 
@@ -206,3 +207,10 @@ def test_training_the_spiral_gets_somewhere_and_is_stored(tmp_path):
 def test_lorenz_starts_close_together():
     y0 = problem_by_name("lorenz").build().y0
     assert (y0 - 1).abs().max() <= 1e-3
+
+
+def test_phases_of_the_van_der_pol_oscillator_lie_on_one_cycle():
+    built = VanDerPolPhases(mu=8.0).build(batch=9)
+    assert built.y0[0].tolist() == [2.0, 0.0]
+    assert torch.allclose(built.y0[-1], built.y0[0], atol=0.3)
+    assert built.y0[4, 0] < -1.5  # half a cycle later it is on the other side
