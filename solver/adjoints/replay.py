@@ -120,7 +120,7 @@ class Replay(Adjoint):
         graph: bool,
     ) -> tuple[Outcome, Tensor | None]:
         """Solve without a graph, keep the accepted steps, and hang them on the results."""
-        bare = detached(problem)
+        bare = replace(detached(problem), exact=graph)
         inner = outputs.detached() if outputs is not None else None
         mesh = self.record(bare.y0, inner) if graph else None
         if graph and dense is not None:
