@@ -254,3 +254,11 @@ class Field:
     def captured(self) -> Iterator[Tensor]:
         """Yield the tensors that the vector field is seen to use besides its arguments."""
         return captured_tensors((self.function, self.args))
+
+    def constants(self) -> Iterator[Tensor]:
+        """Yield what must stay as it is until gradients are taken, though it has none itself.
+
+        Frozen parameters and buffers of modules, and arguments.
+        """
+        yield from captured_tensors(self.function, of_modules_only=True)
+        yield from captured_tensors(self.args)
