@@ -18,11 +18,14 @@ _OF_EVERY_MODULE = frozenset(torch.nn.Module().__dict__)
 _PLAIN = (str, bytes, int, float, complex, type(None), type, ModuleType)
 
 
-def captured_tensors(value: Any) -> Iterator[Tensor]:
+def captured_tensors(value: Any, *, of_modules_only: bool = False) -> Iterator[Tensor]:
     """Yield the tensors reachable from a callable or container.
 
     Parameters, buffers and attributes of modules, attributes of other objects, closures, default
     arguments, bound objects, globals that a function names, and what containers hold.
+
+    Args:
+        of_modules_only: yield nothing but parameters and buffers of modules.
     """
     seen: set[int] = set()
     waiting = [value]
@@ -32,7 +35,8 @@ def captured_tensors(value: Any) -> Iterator[Tensor]:
             continue
         seen.add(id(part))
         if isinstance(part, Tensor):
-            yield part
+            if not of_modules_only:
+                yield part
         elif isinstance(part, torch.nn.Module):
             yield from part.parameters()
             yield from part.buffers()
@@ -88,13 +92,13 @@ def _parts_of_function(function: FunctionType) -> Iterator[Any]:
             yield cell.cell_contents
     yield from (function.__defaults__, function.__kwdefaults__, function.__dict__)
     if not _is_torchs(function):
-        for name in _names(function.__code__):
+        for name in names_in(function.__code__):
             yield function.__globals__.get(name)
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def names_in(code: CodeType) -> Iterator[str]:
     """Yield the global names and attributes that the code and functions made in it use."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from names_in(constant)
