@@ -160,7 +160,7 @@ def describe() -> dict[str, Any]:
 def describe_method(cls: Callable[[], Any]) -> dict[str, Any]:
     """Return what a method's picker shows."""
     method = cls()
-    tableau = getattr(method, "tableau", None)
+    tableau = getattr(method, "tableau", None) or getattr(method, "numbers", None)
     return {
         "name": method.name,
         "title": method.title,

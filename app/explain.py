@@ -33,6 +33,7 @@ STATUSES: Mapping[str, str] = {
     "TIME_RESOLUTION": "needed steps smaller than its time can resolve",
     "INTERRUPTED": "was broken off",
     "EVENT": "was ended by an event",
+    "NOT_CONVERGED": "found no solution of its implicit equations",
 }
 
 

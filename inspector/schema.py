@@ -135,6 +135,7 @@ STATUS_NAMES = {
     5: "TIME_RESOLUTION",
     6: "INTERRUPTED",
     7: "EVENT",
+    8: "NOT_CONVERGED",
 }
 MEANT_TO_END = (0, 7)  # statuses of rows that reached their end, or the event that was to end them
 

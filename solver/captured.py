@@ -18,11 +18,14 @@ _OF_EVERY_MODULE = frozenset(torch.nn.Module().__dict__)
 _PLAIN = (str, bytes, int, float, complex, type(None), type, ModuleType)
 
 
-def captured_tensors(value: Any) -> Iterator[Tensor]:
+def captured_tensors(value: Any, *, of_modules_only: bool = False) -> Iterator[Tensor]:
     """Yield the tensors reachable from a callable or container.
 
     Parameters, buffers and attributes of modules, attributes of other objects, closures, default
     arguments, bound objects, globals that a function names, and what containers hold.
+
+    Args:
+        of_modules_only: yield nothing but parameters and buffers of modules.
     """
     seen: set[int] = set()
     waiting = [value]
@@ -32,7 +35,8 @@ def captured_tensors(value: Any) -> Iterator[Tensor]:
             continue
         seen.add(id(part))
         if isinstance(part, Tensor):
-            yield part
+            if not of_modules_only:
+                yield part
         elif isinstance(part, torch.nn.Module):
             yield from part.parameters()
             yield from part.buffers()

@@ -123,13 +123,19 @@ class EventWatch:
         """Return all events at the nodes of a step, `(5, E, B)`."""
         events, first = self._events, self._value
         last = torch.stack([event(t_next, y1) for event in events])
+        part = torch.arange(1, NODES, dtype=step.t.dtype, device=step.t.device) / NODES
+        times = torch.addcmul(step.t, part[:, None], step.dt)
+        polynomial = step.polynomial
+        powers = part[:, None] ** torch.arange(1, len(polynomial) + 1, device=part.device)
+        rises = torch.tensordot(powers.to(polynomial.dtype), polynomial, dims=1)
+        states = (step.y + rises).to(step.y.dtype)
+        between = torch.lerp(first, last, part[:, None, None]) if self._own else None
         inner = []
-        for n in range(1, NODES):
-            part = n / NODES
-            theta = torch.full_like(step.t, part)
-            at, state = torch.addcmul(step.t, theta, step.dt), step.state(theta)
-            between = torch.lerp(first, last, part)
-            seen = (between[e] if event.own else event(at, state) for e, event in enumerate(events))
+        for n, (at, y) in enumerate(zip(times.unbind(0), states.unbind(0), strict=True)):
+            seen = (
+                event(at, y) if between is None or not event.own else between[n, e]
+                for e, event in enumerate(events)
+            )
             inner.append(torch.stack(tuple(seen)))
         return torch.stack([first, *inner, last])
 

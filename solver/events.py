@@ -343,7 +343,15 @@ def differentiable(
         tau: when, `(B,)`, constant.
         y: state there, `(B, D)`, in autograd's graph.
         slope: its derivative by time, `(B, D)`, constant.
+
+    Raises:
+        InvalidArgument: a transform of `torch.func` runs the solve.
     """
+    if torch._C._functorch.maybe_current_level() is not None:  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage]
+        raise InvalidArgument(
+            "events are given, and torch.func transforms the solve: use torch.autograd for "
+            "gradients of a solve with events"
+        )
     at, state = tau.detach().requires_grad_(), y.detach().requires_grad_()
     with torch.enable_grad():
         value = event(at, state)
@@ -354,8 +362,47 @@ def differentiable(
     if by_y is not None:
         rate = rate + (by_y.conj() * slope).real.sum(dim=1)
     crosses = rows & (rate != 0) & rate.isfinite()
-    value = event(tau, y)
-    shift = (value - value.detach()) / torch.where(crosses, rate, 1.0)
-    moved = tau - torch.where(crosses, shift, 0.0)
-    by = (moved - tau).to(real_dtype(y.dtype))
-    return moved, y + by[:, None] * slope
+    by_value = torch.where(crosses, -1 / torch.where(crosses, rate, 1.0), 0.0)
+    return _Moved.apply(event(tau, y), y, tau.detach(), by_value, slope)
+
+
+class _Moved(torch.autograd.Function):
+    """Time and state of an event, which move with the value of `g` at the constant time."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, value: Tensor, y: Tensor, tau: Tensor, by_value: Tensor, slope: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        ctx.save_for_backward(by_value, slope, value, y)
+        ctx.save_for_forward(by_value, slope)
+        return tau.clone(), y.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *by: Any) -> Any:
+        by_value, slope, *made_of = ctx.saved_tensors
+        by_tau, by_y = by
+        by_time = by_tau + (by_y.conj() * slope).real.sum(dim=1).to(by_tau.dtype)
+        by_time = by_time * by_value
+        if torch.is_grad_enabled():  # a graph of this pass is asked for
+            by_time, by_y = (_Never.apply(each, *made_of) for each in (by_time, by_y))
+        return by_time, by_y, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *by: Any) -> Any:
+        by_value, slope = ctx.saved_tensors[:2]
+        value, y = by[:2]
+        moved = torch.zeros_like(by_value) if value is None else value * by_value
+        y = torch.zeros_like(slope) if y is None else y
+        return moved, y + moved.to(real_dtype(slope.dtype))[:, None] * slope
+
+
+class _Never(torch.autograd.Function):
+    """A gradient that must not be differentiated again: how events curve is not followed."""
+
+    @staticmethod
+    def forward(ctx: Any, gradient: Tensor, *made_of: Tensor) -> Tensor:
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(ctx: Any, *by: Any) -> Any:
+        raise RuntimeError("times and states of events cannot be differentiated twice")

@@ -46,6 +46,7 @@ class Problem:
     slope0: Tensor | None  # (B, D) vector field at the start, None if no row has a finite one
     params: tuple[Tensor, ...] = ()  # tensors the vector field uses, as the caller lists them
     events: EventPlan | None = None
+    exact: bool = False  # whether implicit equations are solved to rounding, for gradients
 
 
 class StepListener(Protocol):
@@ -88,6 +89,8 @@ class Outcome:
     n_accepted: Tensor
     n_f_evals: Tensor
     arrived: Tensor  # (B,) bool, which rows have reached the end of their span
+    n_jac_evals: Tensor | None = None  # None for explicit methods
+    n_newton_iterations: Tensor | None = None
 
 
 class Loop:
@@ -120,7 +123,14 @@ class Loop:
         self.dense, self.recorder, self.listener = dense, recorder, listener
         self.error_order = method.order if method.error_order is None else method.error_order
         self.rows = Rows(times)
-        self.stepper = method.stepper(problem.field, problem.y0, times.start.dtype, graph=graph)
+        self.stepper = method.stepper(
+            problem.field,
+            problem.y0,
+            times.start.dtype,
+            graph=graph,
+            tolerance=problem.tolerance,
+            exact=graph or problem.exact or not problem.controller.adaptive,
+        )
         self.t, self.end, self.y = times.start, times.end, problem.y0
         self.aside: Tensor | None = None  # (B,) bool, rows whose states are in `y_aside` instead
         self.y_aside = self.y
@@ -198,6 +208,8 @@ class Loop:
         dt = t_next - t  # as long as the time dtype makes it
         tried = torch.where(reach, dt, asked)
         seen = stops.seen_from_left(t_next, reach)
+        if stepper.looks_ahead and problem.controller.adaptive:
+            stepper.horizon = stops.limit()
         trial = stepper.attempt(t, dt, seen, y)
         with self.quiet():
             weighted, own = _error(trial, y, problem)
@@ -260,9 +272,11 @@ class Loop:
         dt, seen = torch.where(moved, dt, 0.0), torch.where(moved, seen, self.t)
         if bool(own.isfinite().all()):
             return trial, self._read_polynomial(trial, moved, dt, t_next, seen)
+        kept = stepper.keep()
         stepper.rest(~moved)
         stepper.replace_start(slope.masked_fill(~moved[:, None], 0.0))
         trial = stepper.attempt(self.t, dt, seen, self.y)
+        stepper.restore(kept)
         made = self._read_polynomial(trial, moved, dt, t_next, seen)
         stepper.rest(self.aside)
         stepper.replace_start(slope)
@@ -364,6 +378,8 @@ class Loop:
         if not problem.controller.adaptive:
             gone = gone | refused  # a fixed step that failed would fail again
         code = torch.where(refused & ~own.isfinite(), int(Status.NON_FINITE), code)
+        if self.stepper.unsolved is not None:
+            code = torch.where(refused & self.stepper.unsolved, int(Status.NOT_CONVERGED), code)
         if problem.joint:  # only who stood in the way of the others has to go
             guilty = refused & ~(own <= 1)
             gone = gone & (guilty | ~guilty.any())
@@ -414,6 +430,9 @@ class Loop:
         if self.events is not None:
             at_end = self.t.detach() >= self.problem.times.end.detach()
             arrived = arrived | ((rows.status == int(Status.EVENT)) & at_end)
+        counts = stepper.counts
+        if counts is not None:
+            n_f_evals = n_f_evals + counts.f_evals
         return Outcome(
             t=self.t,
             y=y,
@@ -424,6 +443,8 @@ class Loop:
             n_accepted=rows.n_accepted,
             n_f_evals=n_f_evals,
             arrived=arrived,
+            n_jac_evals=None if counts is None else counts.jac_evals,
+            n_newton_iterations=None if counts is None else counts.newton_iterations,
         )
 
 

@@ -234,6 +234,26 @@ class Field:
         state = y if self._plain else self.layout.unflatten(y)
         return (t, state) if self._args is None else (t, state, self._args)
 
+    def evaluate(self, g: Callable[..., Any], tau: Tensor, y: Tensor) -> Any:
+        """Call another function of the user's, `g(t, y)` or `g(t, y, args)`, as the field is."""
+        t = tau if self._direction is None else tau * self._direction
+        state = y if self._plain else self.layout.unflatten(y)
+        return g(t, state) if self._args is None else g(t, state, self._args)
+
+    def forward_in_time(self, derivative: Tensor) -> Tensor:
+        """Turn what belongs to dy/dt, `(B, ...)`, into what belongs to dy/dtau."""
+        if self._column is None:
+            return derivative
+        return derivative * self._column.reshape(-1, *[1] * (derivative.ndim - 1))
+
     def captured(self) -> Iterator[Tensor]:
         """Yield the tensors that the vector field is seen to use besides its arguments."""
         return captured_tensors((self._f, self._args))
+
+    def constants(self) -> Iterator[Tensor]:
+        """Yield what must stay as it is until gradients are taken, though it has none itself.
+
+        Frozen parameters and buffers of modules, and arguments.
+        """
+        yield from captured_tensors(self._f, of_modules_only=True)
+        yield from captured_tensors(self._args)

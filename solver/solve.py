@@ -267,8 +267,8 @@ def _solution(
             n_accepted=outcome.n_accepted,
             n_rejected=outcome.n_steps - outcome.n_accepted,
             n_f_evals=outcome.n_f_evals,
-            n_jac_evals=torch.zeros_like(outcome.n_steps),
-            n_newton_iterations=torch.zeros_like(outcome.n_steps),
+            n_jac_evals=_counted(outcome.n_jac_evals, outcome),
+            n_newton_iterations=_counted(outcome.n_newton_iterations, outcome),
             n_f_calls=calls,
             n_rows_evaluated=calls * layout.batch,
             wall_seconds=time.perf_counter() - began,
@@ -277,6 +277,10 @@ def _solution(
         dense=None if record is None else record.finish(layout, times, outcome.t.detach()),
         events=log,
     )
+
+
+def _counted(count: Tensor | None, outcome: Outcome) -> Tensor:
+    return torch.zeros_like(outcome.n_steps) if count is None else count
 
 
 def _needs_graph(problem: Problem) -> bool:

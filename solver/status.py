@@ -14,6 +14,7 @@ class Status(IntEnum):
     TIME_RESOLUTION = 5
     INTERRUPTED = 6
     EVENT = 7  # a terminal event ended it
+    NOT_CONVERGED = 8
 
     @property
     def failed(self) -> bool:
@@ -41,6 +42,11 @@ _CURES = {
     Status.TIME_RESOLUTION: (
         "The step fell below what the time dtype resolves: the solution has a singularity, or time "
         "needs float64 (time_dtype) or a start nearer to zero."
+    ),
+    Status.NOT_CONVERGED: (
+        "Newton's iteration finds no solution of the step's equations however small the step: the "
+        "field may jump or not be differentiable there, or `jacobian` be wrong; try a Rosenbrock "
+        "method, or an explicit one."
     ),
     Status.EVENT: "",
     Status.INTERRUPTED: "The solve was broken off before this instance was done.",

@@ -34,6 +34,20 @@ class Stops:
         before = torch.nextafter(t_next.detach(), torch.full_like(t_next.detach(), -torch.inf))
         return torch.where(reach & (self.now.detach() < self._end.detach()), before, t_next)
 
+    def limit(self) -> Tensor:
+        """Return the last time of each row at which its side of the next stop is seen, `(B,)`."""
+        if not self.jumps:
+            return self.now.detach()
+        return self.seen_from_left(self.now, torch.ones_like(self._index, dtype=torch.bool))
+
+    def from_here(self, t: Tensor) -> "Stops":
+        """Aim every row at the first stop after `t (B,)`."""
+        if self.jumps:
+            assert self._stops is not None
+            self._index = torch.searchsorted(self._stops, t[:, None], right=True)[:, 0]
+            self._aim()
+        return self
+
     def pass_on(self, crossed: Tensor, t: Tensor) -> Tensor:
         """Aim the rows `crossed (B,)` at their next stop; return times just behind the jump."""
         assert self._stops is not None

@@ -108,6 +108,7 @@ def short_status(name: str) -> str:
         "TIME_RESOLUTION": "dt too small",
         "INTERRUPTED": "broken off",
         "EVENT": "event",
+        "NOT_CONVERGED": "no solution",
     }
     return words.get(name, name.lower())
 

@@ -13,6 +13,7 @@ from solver.dense import horner
 from solver.errors import InvalidArgument
 from solver.loop import Problem
 from solver.methods.base import ReplayingStepper
+from solver.stops import Stops
 
 
 @final
@@ -38,17 +39,24 @@ class ACA(Replay):
 class WholeStep(StepReverser):
     """Takes a step once more and lets autograd go back through it."""
 
-    def __init__(self, problem: Problem, product: VectorJacobian, *, times: bool):
-        """Make a stepper that keeps graphs."""
+    def __init__(
+        self, problem: Problem, product: VectorJacobian, *, times: bool, mode: str = "aca"
+    ):
+        """Make a stepper that keeps graphs; `mode` is what the user asked for."""
         self._field, self._product, self._times = problem.field, product, times
         dtype = problem.times.start.dtype
-        stepper = problem.method.stepper(problem.field, problem.y0, dtype, graph=True)
+        stepper = problem.method.stepper(
+            problem.field, problem.y0, dtype, graph=True, tolerance=problem.tolerance
+        )
         if not isinstance(stepper, ReplayingStepper):
             raise InvalidArgument(
-                f'adjoint is "aca" and method {problem.method.name!r}, whose steps cannot be taken '
-                'once more: use adjoint="backprop"'
+                f'adjoint is "{mode}" and method {problem.method.name!r}, whose steps cannot be '
+                'taken once more: use adjoint="backprop"'
             )
         self._stepper = stepper
+        self._stops = None
+        if stepper.looks_ahead and problem.controller.adaptive:
+            self._stops = Stops(problem.times, problem.times.end)
 
     @property
     def graphs_at_once(self) -> int:
@@ -58,6 +66,8 @@ class WholeStep(StepReverser):
     def reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
         """Take `cotangent (B, D)` of the state at the end to the start."""
         with_outputs = step.rows is not None
+        if self._stops is not None:
+            self._stepper.horizon = self._stops.from_here(step.t).limit()
         inputs = [leaf(step.y)]
         t, dt, seen, tau = step.t, step.dt, step.seen, step.tau
         if self._times:

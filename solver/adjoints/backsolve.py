@@ -12,7 +12,7 @@ from torch import Tensor
 from solver.adjoints.augmented import AugmentedField, as_field
 from solver.adjoints.base import Adjoint
 from solver.adjoints.events import Events, as_solution
-from solver.adjoints.graph import OnlyOnce, check_events, detached, graph_is_kept
+from solver.adjoints.graph import OnlyOnce, Unchanged, check_events, detached, graph_is_kept
 from solver.adjoints.measure import Stopwatch
 from solver.adjoints.parameters import VectorJacobian, find_parameters
 from solver.bounds import Bounds, Help, check_bounds
@@ -77,13 +77,15 @@ class Backsolve(Adjoint):
                 'adjoint="backprop", or ask for the times in t_eval'
             )
         kept = DenseRecord() if graph and self.keeps_dense else dense
+        constants = Unchanged(problem) if graph else None
         if graph:
             check_events(problem, self.name)
             self.prepare(problem)
         with torch.no_grad():
             outcome = Loop(bare, inner, kept, recorder, graph=False).run()
         values, success = None, outcome.arrived
-        if graph:
+        if constants is not None:
+            constants.solved()
             times = problem.times
             tau = None if outputs is None else outputs.tau
             given = [problem.y0, times.start, times.end, *([] if tau is None else [tau])]
@@ -97,7 +99,7 @@ class Backsolve(Adjoint):
                 reader = kept.finish(bare.field.layout, bare.times, outcome.t)
                 states = reader.states
             plan = _Plan(self, replace(bare, slope0=None), rows, columns, success, states,
-                         [outcome.y, values], params, hidden, recorder)  # fmt: skip
+                         [outcome.y, values], params, hidden, recorder, constants)  # fmt: skip
             end, values = _Adjoint.apply(plan, problem.y0, times.start, times.end, tau, *params)
             outcome = replace(outcome, y=end)
         if outputs is None or inner is None:
@@ -119,6 +121,7 @@ class _Plan:
     params: list[Tensor]  # themselves: what is unpacked from saved tensors may be copies
     hidden: bool  # whether some parameters were found behind others
     recorder: Recorder | None
+    constants: Unchanged
 
 
 class _Adjoint(torch.autograd.Function):
@@ -145,6 +148,7 @@ class _Adjoint(torch.autograd.Function):
     def backward(ctx: Any, at_end: Tensor | None, at_outputs: Tensor | None) -> tuple[Any, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         y0, start, end, tau, y_end, values, *_ = ctx.saved_tensors
         plan: _Plan = ctx.plan
+        plan.constants.check()
         params = plan.params
         need = ctx.needs_input_grad
         with torch.no_grad():

@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from solver.dense import DenseRecord
 from solver.errors import InvalidArgument
 from solver.loop import Outcome, Problem
 from solver.methods.base import Method, ReplayingStepper, Stepper, Trial
+from solver.norms import Tolerance
 from solver.outputs import Outputs
 from solver.problem import Field
 from solver.recording import Recorder
@@ -75,10 +76,19 @@ class _Checkpointed(Method):
         return self.inner.error_ratio(norm, norm_low)
 
     def stepper(
-        self, field: Field, like: Tensor, time_dtype: torch.dtype, *, graph: bool
+        self,
+        field: Field,
+        like: Tensor,
+        time_dtype: torch.dtype,
+        *,
+        graph: bool,
+        tolerance: Tolerance | None = None,
+        exact: bool = True,
     ) -> Stepper:
         """Make the working state of one solve."""
-        stepper = self.inner.stepper(field, like, time_dtype, graph=graph)
+        stepper = self.inner.stepper(
+            field, like, time_dtype, graph=graph, tolerance=tolerance, exact=exact
+        )
         if not isinstance(stepper, ReplayingStepper):
             raise InvalidArgument(
                 f'adjoint is "checkpoint_steps" and method {self.inner.name!r}, whose steps cannot '
@@ -94,11 +104,12 @@ class _CheckpointedStepper(Stepper):
     def __init__(self, inner: ReplayingStepper):
         """Take over what the method's own stepper says of itself."""
         # Checkpoints hold on to what they run: never to a stepper that holds slopes of the graph.
-        self._blank, self._inner = inner, inner
+        self._blank, self._inner, inner.apart = inner, inner, True
         self.evals_per_attempt = inner.evals_per_attempt
         self.keeps_end_slope = inner.keeps_end_slope
         self.interpolant_evals = inner.interpolant_evals
         self.interpolant_gives_end_slope = inner.interpolant_gives_end_slope
+        self.counts, self.looks_ahead = inner.counts, inner.looks_ahead
 
     def begin(self, slope: Tensor) -> None:
         """Start from `slope (B, D)`."""
@@ -122,14 +133,17 @@ class _CheckpointedStepper(Stepper):
     def attempt(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Trial:
         """Try one step inside a checkpoint."""
         blank, first = self._blank, self._inner.known_slopes()[:1]
+        blank.horizon, unsolved = self.horizon, []
 
         def run(t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, *known: Tensor) -> tuple:
             stepper = blank.continuing(known)
             trial = stepper.attempt(t, dt, t_next, y)
+            unsolved.append(stepper.unsolved)
             return (*trial, *stepper.known_slopes())
 
         y1, error, low, *slopes = checkpoint(run, t, dt, t_next, y, *first, use_reentrant=False)
         self._inner = blank.continuing(slopes)
+        self.unsolved = unsolved[0]
         return Trial(y1, error, low)
 
     def polynomial(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, y1: Tensor) -> Tensor:
@@ -147,6 +161,15 @@ class _CheckpointedStepper(Stepper):
         polynomial, *slopes = checkpoint(run, t, dt, t_next, y, y1, *known, use_reentrant=False)
         self._inner = blank.continuing(slopes)
         return polynomial
+
+    def keep(self) -> Any:
+        """Return what has been counted so far."""
+        return None if self.counts is None else self.counts.kept()
+
+    def restore(self, kept: Any) -> None:
+        """Forget what was counted since."""
+        if self.counts is not None:
+            self.counts.restore(kept)
 
     def advance(self, moved: Tensor) -> None:
         """Go on from the attempt just made in the rows `moved (B,)`."""

@@ -6,7 +6,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from solver.adjoints.graph import leaf
+from solver.adjoints.graph import Unchanged, leaf
 from solver.adjoints.measure import Stopwatch, graph_bytes
 from solver.adjoints.parameters import find_parameters
 from solver.dense import DenseRecord
@@ -36,10 +36,16 @@ def solve_followed(
         watch = None
         if told and recorder is not None:
             watch = PassWatch(problem, loop, recorder, checkpoints=checkpoints)
+        constants = Unchanged(problem) if graph and checkpoints else None
         outcome = loop.run()
         values = None
         if outputs is not None:
             values = outputs.finish(problem.y0, outcome.y, outcome.arrived)
+    if constants is not None:
+        constants.solved()
+        for result in (outcome.y, values):
+            if result is not None and result.requires_grad:
+                result.register_hook(lambda gradient, seen=constants: seen.check())
     if watch is not None:
         watch.look_at(outcome, outputs, values)
     return outcome, values

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, final
 
 import torch
 from torch import Tensor
@@ -57,6 +57,47 @@ class OnlyOnce(torch.autograd.Function):
 def graph_is_kept() -> bool:
     """Return whether the backward pass under way was asked to `retain_graph`."""
     return torch._C._autograd._get_current_graph_task_keep_graph()  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage]
+
+
+@final
+class Unchanged:
+    """Notices when constants of a vector field are changed between forward and backward.
+
+    Autograd sees to what requires grad. What changed during the solve is the field's own business,
+    as counters and running means are.
+
+    Args:
+        problem: about to be solved.
+    """
+
+    def __init__(self, problem: Problem):
+        """Note how the constants are."""
+        seen = {id(tensor): tensor for tensor in problem.field.constants()}
+        self._kept = [
+            (tensor, tensor._version)
+            for tensor in seen.values()
+            if not (tensor.requires_grad or tensor.is_inference())
+        ]
+
+    def solved(self) -> None:
+        """Leave out what was changed during the solve."""
+        self._kept = [(tensor, version) for tensor, version in self._kept
+                      if tensor._version == version]  # fmt: skip
+
+    def check(self) -> None:
+        """Refuse to go on if a constant was changed.
+
+        Raises:
+            RuntimeError: one was changed in place.
+        """
+        for tensor, version in self._kept:
+            if tensor._version != version:
+                raise RuntimeError(
+                    "one of the variables needed for gradient computation has been modified by an "
+                    f"inplace operation: a buffer, frozen parameter or argument of f of shape "
+                    f"{tuple(tensor.shape)} was changed after the solve, so its steps cannot be "
+                    "taken again"
+                )
 
 
 def leaf(tensor: Tensor) -> Tensor:

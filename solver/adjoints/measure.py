@@ -156,14 +156,19 @@ def memory_trace(
     assert profile.profiler is not None
     results = profile.profiler.kineto_results
     assert results is not None
-    events = sorted(results.events(), key=lambda event: event.start_ns())
-    begins = {e.name(): e.start_ns() for e in events if e.name().startswith(_MARK)}
-    changes = [e for e in events if e.name() == "[memory]"]
+    begins: dict[str, int] = {}
+    changes: list[tuple[int, int]] = []
+    for event in results.events():
+        name = event.name()
+        if name == "[memory]":
+            changes.append((event.start_ns(), event.nbytes()))  # pyright: ignore[reportAttributeAccessIssue]
+        elif name.startswith(_MARK):
+            begins[name] = event.start_ns()
     first = min(begins.values())
     seconds, levels, now = [0.0], [0], 0
-    for event in changes:
-        now += event.nbytes()  # pyright: ignore[reportAttributeAccessIssue]
-        seconds.append((event.start_ns() - first) * 1e-9)
+    for began, size in sorted(changes, key=lambda change: change[0]):
+        now += size
+        seconds.append((began - first) * 1e-9)
         levels.append(now)
     phases = [(name, (begins[f"{_MARK}{i}"] - first) * 1e-9) for i, name in enumerate(marks)]
     kept = _peaks(levels, points)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from solver.adjoints.base import Adjoint
-from solver.adjoints.graph import OnlyOnce, check_events, detached, graph_is_kept, leaf
+from solver.adjoints.graph import OnlyOnce, Unchanged, check_events, detached, graph_is_kept, leaf
 from solver.adjoints.measure import Stopwatch, graph_bytes
 from solver.adjoints.mesh import Mesh, MeshRecord, Window
 from solver.adjoints.parameters import VectorJacobian, find_parameters
@@ -71,7 +71,11 @@ class StepReverser(ABC):
 
 @dataclass(frozen=True)
 class Replay(Adjoint):
-    """Base of the gradient modes that go back over the accepted steps."""
+    """Base of the gradient modes that go back over the accepted steps.
+
+    The n-th accepted steps of all rows are taken back together, whenever each of them was taken:
+    the vector field must treat rows apart, which a batch norm in training does not.
+    """
 
     keeps_slopes = False  # whether the slopes of all stages are kept with the mesh
 
@@ -116,7 +120,7 @@ class Replay(Adjoint):
         graph: bool,
     ) -> tuple[Outcome, Tensor | None]:
         """Solve without a graph, keep the accepted steps, and hang them on the results."""
-        bare = detached(problem)
+        bare = replace(detached(problem), exact=graph)
         inner = outputs.detached() if outputs is not None else None
         mesh = self.record(bare.y0, inner) if graph else None
         if graph and dense is not None:
@@ -127,6 +131,7 @@ class Replay(Adjoint):
         if graph:
             check_events(problem, self.name)
         dice = torch.get_rng_state() if graph else None
+        constants = Unchanged(problem) if graph else None
         with torch.no_grad():
             outcome = Loop(bare, inner, dense, recorder, graph=False, listener=mesh).run()
         if dice is not None and not torch.equal(dice, torch.get_rng_state()):
@@ -135,8 +140,11 @@ class Replay(Adjoint):
                 'before the solve, call eval() on a model with dropout, or use adjoint="backprop"'
             )
         values, success = None, outcome.arrived
-        if mesh is not None:
-            outcome, values = self._attach(problem, bare, outcome, inner, outputs, mesh, recorder)
+        if mesh is not None and constants is not None:
+            constants.solved()
+            outcome, values = self._attach(
+                problem, bare, outcome, inner, outputs, mesh, recorder, constants
+            )
         if outputs is None or inner is None:
             return outcome, None
         return outcome, inner.finish(problem.y0, outcome.y, success, values)
@@ -150,6 +158,7 @@ class Replay(Adjoint):
         outputs: Outputs | None,
         record: MeshRecord,
         recorder: Recorder | None,
+        constants: Unchanged,
     ) -> tuple[Outcome, Tensor | None]:
         """Return end states and outputs as functions of what the solve was given."""
         mesh, steps = record.finish()
@@ -163,7 +172,7 @@ class Replay(Adjoint):
         params, hidden = find_parameters(problem, given)
         plan = _Plan(self, replace(bare, slope0=None), mesh.layout(), mesh.count, rows, columns,
                      steps, [outcome.y, values], params, hidden, recorder,
-                     record if record.kept_apart else None)  # fmt: skip
+                     record if record.kept_apart else None, constants)  # fmt: skip
         end, values = _Reverse.apply(
             plan, problem.y0, times.start, times.end, tau, *params, *mesh.tensors()
         )
@@ -186,6 +195,7 @@ class _Plan:
     hidden: bool  # whether some parameters were found behind others
     recorder: Recorder | None
     record: MeshRecord | None  # what keeps states apart from the mesh
+    constants: Unchanged
 
 
 class _Reverse(torch.autograd.Function):
@@ -214,6 +224,7 @@ class _Reverse(torch.autograd.Function):
         y0, start, tau, *tensors = ctx.saved_tensors
         if plan is None:
             raise RuntimeError("the steps of this solve were freed by an earlier backward pass")
+        plan.constants.check()
         params = plan.params
         with torch.no_grad():
             gradients = _Reverse.gradients(plan, ctx.needs_input_grad, y0, start, tau, tensors,

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, final
 
+from solver.adjoints.aca import WholeStep
 from solver.adjoints.parameters import VectorJacobian
 from solver.adjoints.replay import Replay, StepReverser
 from solver.adjoints.stages import StageByStage
 from solver.bounds import Bounds, Help, check_bounds
-from solver.errors import InvalidArgument
 from solver.loop import Problem
 from solver.methods.explicit_rk import ExplicitRungeKutta
 
@@ -30,6 +30,9 @@ class Symplectic(Replay):
     | "graphs" | S                  | the graphs of S evaluations      |
     | "values" | S                  | one graph, and N S slopes        |
     | "auto"   | 2 S - 1 or S       | "graphs" if they fit in `budget` |
+
+    Implicit steps are taken back as a whole, by the implicit function theorem at each stage: exact
+    too, with the graphs of one step, whatever `keep` is.
 
     Raises:
         ValueError: `keep` is none of these, or `budget` is out of bounds.
@@ -60,13 +63,10 @@ class Symplectic(Replay):
     def reverser(
         self, problem: Problem, product: VectorJacobian, kept: int, *, times: bool
     ) -> StepReverser:
-        """Go through the stages of the method's tableau."""
+        """Go through the stages of the method's tableau, or take an implicit step as a whole."""
         method = problem.method
         if not isinstance(method, ExplicitRungeKutta):
-            raise InvalidArgument(
-                f'adjoint is "symplectic" and method {method.name!r}: it needs an explicit '
-                'Runge-Kutta method; adjoint="aca" is exact for every method'
-            )
+            return WholeStep(problem, product, times=times, mode=self.name)
         return StageByStage(
             method.tableau,
             problem,

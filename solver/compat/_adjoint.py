@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from solver.adjoints.graph import graph_is_kept
 from solver.compat._norms import PartNorm, rms, split
 from solver.compat._system import CALLBACKS, System
 
@@ -90,6 +91,8 @@ class AdjointMethod(torch.autograd.Function):
             at = torch.zeros_like(states)
         wants_time = ctx.needs_input_grad[7]
         system = ctx.system
+        if system is None:
+            raise RuntimeError("this solve was freed by an earlier backward pass: retain_graph?")
         augmented = Augmented(system, params, wants_time, ctx.func)
         by_times: list[Tensor] = []
         with torch.no_grad():
@@ -112,6 +115,8 @@ class AdjointMethod(torch.autograd.Function):
                 by_t = torch.cat([first, *(each.reshape(1) for each in reversed(by_times))])
                 if ctx.event:
                     by_t = torch.cat([first, torch.zeros_like(given[1:])])
+        if not graph_is_kept():  # a result kept by the field itself must not keep both alive
+            ctx.system = ctx.func = ctx.backward_solve = None
         return (None, None, None, None, None, None, parts[2], by_t, *parts[3:])
 
 

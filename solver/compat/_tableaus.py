@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+from solver.methods.tsit5 import Tsit5
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -176,9 +178,29 @@ DOPRI8 = Pair(
     ),
 )
 
+
+def _own_tsit5() -> Pair:
+    """Return this package's tableau; the middle is read off its interpolant."""
+    exact = Tsit5.tableau.exact
+    assert exact.b_error is not None
+    return Pair(
+        source=Tsit5.tableau.source,
+        order=5,
+        c=tuple(float(c) for c in exact.c[1:]),
+        a=tuple(tuple(float(weight) for weight in row) for row in exact.a[1:]),
+        b=tuple(float(weight) for weight in exact.b),
+        error=tuple(float(weight) for weight in exact.b_error),
+        middle=tuple(
+            float(sum(weight / 2**power for power, weight in enumerate(row, start=1)))
+            for row in exact.interpolant
+        ),
+    )
+
+
 ADAPTIVE = {
     "dopri8": DOPRI8,
     "dopri5": DOPRI5,
+    "tsit5": _own_tsit5(),
     "bosh3": BOSH3,
     "fehlberg2": FEHLBERG2,
     "adaptive_heun": ADAPTIVE_HEUN,

@@ -21,6 +21,8 @@ from solver.compat._tableaus import ADAPTIVE
 
 __all__ = ["SOLVERS", "odeint", "odeint_adjoint", "odeint_dense", "odeint_event"]
 
+__version__ = "0.2.5"  # of what this stands in for
+
 _GRIDS: dict[str, type[FixedGrid]] = {
     **dict.fromkeys(EXPLICIT, ExplicitGrid),
     **dict.fromkeys(("explicit_adams", "implicit_adams", "fixed_adams", "adams"), Adams),

@@ -3,11 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
+from solver.norms import Tolerance
 from solver.problem import Field
 
 
@@ -19,6 +20,33 @@ class Trial(NamedTuple):
     error_low: Tensor | None = None  # (B, D) a second estimate of lower order
 
 
+class Counts:
+    """What implicit steps needed, int64 `(B,)` each; never written to in place."""
+
+    def __init__(self, like: Tensor):
+        """Start from zero for the rows of `like (B, D)`."""
+        self.f_evals = torch.zeros(len(like), dtype=torch.int64, device=like.device)
+        self.jac_evals, self.newton_iterations = self.f_evals, self.f_evals
+
+    def add(
+        self, f_evals: Tensor, jac_evals: Tensor | None = None, iterations: Tensor | None = None
+    ) -> None:
+        """Add to the rows' counts, `(B,)` each."""
+        self.f_evals = self.f_evals + f_evals
+        if jac_evals is not None:
+            self.jac_evals = self.jac_evals + jac_evals
+        if iterations is not None:
+            self.newton_iterations = self.newton_iterations + iterations
+
+    def kept(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what has been counted so far, for `restore`."""
+        return self.f_evals, self.jac_evals, self.newton_iterations
+
+    def restore(self, counted: tuple[Tensor, Tensor, Tensor]) -> None:
+        """Forget what was counted since `kept`, as it was done twice."""
+        self.f_evals, self.jac_evals, self.newton_iterations = counted
+
+
 class Stepper(ABC):
     """Working state of a method in one solve: takes attempts, remembers slopes between them."""
 
@@ -28,6 +56,11 @@ class Stepper(ABC):
     )
     interpolant_evals: int  # further evaluations an output inside a step needs
     interpolant_gives_end_slope: bool  # whether one of these is the slope the next starts from
+    counts: "Counts | None" = None  # what attempts needed that differs from row to row
+    unsolved: Tensor | None = None  # (B,) bool, rows whose last attempt found no solution
+    apart: bool = False  # whether Jacobians may use nothing that autograd keeps for backward
+    looks_ahead: bool = False  # whether some stage lies behind the end of the step
+    horizon: Tensor | None = None  # (B,) time that no such stage may pass, None where it may
 
     @abstractmethod
     def begin(self, slope: Tensor) -> None:
@@ -53,6 +86,13 @@ class Stepper(ABC):
     def attempt(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Trial:
         """Try one step of `dt (B,)` from `t` to `t_next` (both given, so that ends are met
         exactly)."""
+
+    def keep(self) -> Any:
+        """Return what attempts change besides their result, for `restore`."""
+        return None
+
+    def restore(self, kept: Any) -> None:  # noqa: B027
+        """Undo what an attempt made once more has changed since `keep`."""
 
     @abstractmethod
     def polynomial(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, y1: Tensor) -> Tensor:
@@ -129,9 +169,25 @@ class Method(ABC):
 
     @abstractmethod
     def stepper(
-        self, field: Field, like: Tensor, time_dtype: torch.dtype, *, graph: bool
+        self,
+        field: Field,
+        like: Tensor,
+        time_dtype: torch.dtype,
+        *,
+        graph: bool,
+        tolerance: Tolerance | None = None,
+        exact: bool = True,
     ) -> Stepper:
-        """Make the working state of a solve of `like (B, D)`; `graph` keeps autograd's graph."""
+        """Make the working state of a solve of `like (B, D)`.
+
+        Args:
+            field: the vector field.
+            like: the state at the start.
+            time_dtype: dtype of time.
+            graph: whether autograd's graph is kept.
+            tolerance: of the solve, what implicit equations are solved to.
+            exact: whether these are solved to rounding instead, as gradients need it.
+        """
 
     def error_ratio(self, norm: Tensor, norm_low: Tensor | None) -> Tensor:
         """Combine the norms `(B,)` of the weighted error estimates to one ratio."""

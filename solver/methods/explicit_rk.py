@@ -13,6 +13,7 @@ from torch import Tensor
 from solver.errors import InvalidArgument
 from solver.methods.base import Method, ReplayingStepper, Trial
 from solver.methods.tableau import ButcherTableau, Exact
+from solver.norms import Tolerance
 from solver.problem import Field, real_dtype
 
 
@@ -48,7 +49,14 @@ class ExplicitRungeKutta(Method):
         return self.tableau.fsal
 
     def stepper(
-        self, field: Field, like: Tensor, time_dtype: torch.dtype, *, graph: bool
+        self,
+        field: Field,
+        like: Tensor,
+        time_dtype: torch.dtype,
+        *,
+        graph: bool,
+        tolerance: Tolerance | None = None,
+        exact: bool = True,
     ) -> "ExplicitStepper":
         """Make the working state of one solve."""
         return ExplicitStepper(self.tableau, field, like, time_dtype, graph)

@@ -11,14 +11,17 @@ from solver import Integral, catalogue, solve_ivp
 
 METHODS = sorted(catalogue.methods())
 TIGHT = {"rtol": 1e-6, "atol": 1e-6}
-SLOW = ("heun_euler", "bosh3")  # need many steps: checked along random directions
+# Need many steps, or solve equations in each: checked along random directions.
+IMPLICIT = {name for name in METHODS if hasattr(catalogue.methods()[name], "jacobian")}
+SLOW = {"heun_euler", "bosh3"} | IMPLICIT
 
 
 def settings_of(name):
     method = catalogue.method_by_name(name)
     if method.error_order is None:
         return {"method": method, "dt0": 0.13}
-    tolerance = {1: 1e-5, 2: 1e-7}.get(method.error_order, 1e-10)
+    tolerances = {1: 1e-5, 2: 1e-7, 3: 1e-8} if name in IMPLICIT else {1: 1e-5, 2: 1e-7}
+    tolerance = tolerances.get(method.error_order, 1e-10)
     return {"method": method, "controller": Integral(), "rtol": tolerance, "atol": tolerance / 10}
 
 

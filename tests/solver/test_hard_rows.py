@@ -13,6 +13,9 @@ from solver.errors import InvalidArgument
 NAN = float("nan")
 ADAPTIVE = [n for n in catalogue.methods() if catalogue.method_by_name(n).error_order is not None]
 
+# Implicit methods that would take thousands of steps at the default tolerances.
+LOW_ORDER = ("trbdf2", "kvaerno3", "kvaerno4", "kencarp4", "ros2", "ros3p", "rodas4")
+
 
 def decay(t, y):
     return -y
@@ -207,6 +210,8 @@ def test_a_row_without_a_span_does_not_poison_shared_gradients(start):
 def test_gradients_of_a_row_are_its_own_however_others_fail(name, adjoint):
     """Beside rows that run out of steps, whose field turns NaN or is NaN always, and blow up."""
     settings = {"dt0": 0.02} if name not in ADAPTIVE else {"rtol": 1e-5, "dt_max": 0.2}
+    if name in LOW_ORDER:
+        settings = {"rtol": 1e-3, "atol": 1e-4, "dt_max": 0.2}
     limit = torch.tensor([1000, 4, 1000, 1000, 1000])
     rate = torch.tensor([1.0, 1.0, 1.0, 1.0, 4.0])
 

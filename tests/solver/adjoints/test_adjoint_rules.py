@@ -215,6 +215,44 @@ def test_parameters_changed_in_place_before_backward_are_noticed(mode):
         sol.ys.sum().backward()
 
 
+class WithConstants(torch.nn.Module):
+    """A frozen parameter, a buffer, and a counter that the field itself moves on."""
+
+    def __init__(self):
+        super().__init__()
+        self.learnt = torch.nn.Parameter(torch.tensor(0.5))
+        self.frozen = torch.nn.Parameter(torch.tensor(0.7), requires_grad=False)
+        self.register_buffer("scale", torch.tensor(0.9))
+        self.register_buffer("calls", torch.tensor(0))
+
+    def forward(self, t, y, args):
+        self.calls += 1
+        return self.learnt * torch.tanh(y * self.scale + self.frozen) * args["rate"]
+
+
+@pytest.mark.parametrize("what", ["frozen", "scale", "rate"])
+@pytest.mark.parametrize("mode", [CheckpointSteps(), *REPLAYS, *CONTINUOUS], ids=str)
+def test_constants_changed_in_place_before_backward_are_noticed(mode, what):
+    field, args = WithConstants(), {"rate": torch.ones(2, 1)}
+    sol = solve_ivp(field, torch.ones(2, 1), t0=0.0, t1=1.0, args=args, adjoint=mode)
+    constant = args["rate"] if what == "rate" else getattr(field, what)
+    with torch.no_grad():
+        constant.mul_(3.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        sol.ys.sum().backward()
+
+
+@EVERY_MODE
+def test_what_the_field_itself_changes_is_its_own_business(mode):
+    field, args = WithConstants(), {"rate": torch.ones(2, 1)}
+    one, other = (
+        solve_ivp(field, torch.ones(2, 1), t0=0.0, t1=1.0, args=args, adjoint=mode)
+        for _ in range(2)
+    )
+    (one.ys.sum() + other.ys.sum()).backward()
+    assert field.learnt.grad is not None
+
+
 @EVERY_REPLAY
 def test_random_numbers_in_the_field_are_refused(mode):
     net = torch.nn.Sequential(torch.nn.Linear(1, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))

@@ -145,3 +145,23 @@ def test_tangents_travel_through_events():
         value, tangent = forward_ad.unpack_dual(found)
     torch.testing.assert_close(value, torch.tensor(math.log(4.0), dtype=F64))
     torch.testing.assert_close(tangent, torch.tensor(0.5, dtype=F64))
+
+
+@pytest.mark.parametrize("wanted", ["times", "states"])
+def test_second_derivatives_are_refused_and_never_wrong(wanted):
+    y0 = leaf(2.0)
+    sol = solve_ivp(lambda t, y: -y * y, y0[None], t0=0.0, t1=3.0,
+                    events=Event(lambda t, y: y[:, 0] + t - 1.7, terminal=True))  # fmt: skip
+    (first,) = torch.autograd.grad(getattr(sol.events, wanted).sum(), y0, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiated twice"):
+        torch.autograd.grad(first.sum(), y0)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")
+def test_transforms_of_functions_are_refused_by_name():
+    def time(y0):
+        return solve_ivp(lambda t, y: -y, y0[None], t0=0.0, t1=3.0,
+                         events=Event(lambda t, y: y[:, 0] - 0.5)).event_times.sum()  # fmt: skip
+
+    with pytest.raises(InvalidArgument, match=r"torch\.autograd"):
+        torch.func.grad(time)(torch.tensor([2.0]))

@@ -13,8 +13,15 @@ EXACT = [
     CheckpointSteps(), ACA(), Symplectic(), Symplectic(keep="graphs"), Symplectic(keep="values"),
     Binomial(0.0),
 ]  # fmt: skip
-ADAPTIVE = [n for n in catalogue.methods() if catalogue.method_by_name(n).error_order is not None]
-FIXED = [n for n in catalogue.methods() if n not in ADAPTIVE]
+# One implicit method for each kind of stepper: the others differ in numbers only.
+KINDS = {"kvaerno5", "rodas5p", "radau5", "gauss4", "trapezoid", "implicit_midpoint"}
+TRIED = [
+    name
+    for name, method in catalogue.methods().items()
+    if not hasattr(method, "jacobian") or name in KINDS
+]
+ADAPTIVE = [n for n in TRIED if catalogue.method_by_name(n).error_order is not None]
+FIXED = [n for n in TRIED if n not in ADAPTIVE]
 TOLERANCE = {1: 3e-3, 2: 3e-4}
 EVERY_MODE = pytest.mark.parametrize("mode", EXACT, ids=str)
 
@@ -36,7 +43,8 @@ def test_gradients_equal_backpropagation_in_float64(mode, method, trajectory, sa
     )
     assert sol.stats.n_rejected.sum() > 0
     assert sol.stats.n_accepted.unique().numel() > 2
-    assert max(states, parameters) < 1e-12
+    bound = 1e-11 if method in KINDS else 1e-12  # equations are solved to rounding, not beyond
+    assert max(states, parameters) < bound
     assert times < 1e-10
 
 

@@ -1,5 +1,6 @@
 """The drop-in for torchdiffeq: options, callbacks, warnings and errors."""
 
+import gc
 import math
 
 import pytest
@@ -289,3 +290,41 @@ def test_one_time_is_the_start_itself():
 def test_mistakes_raise_what_torchdiffeq_raises(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_a_field_that_keeps_its_result_keeps_no_more_memory():
+    """A result holds its graph, the graph the field, and the field the result: nothing is freed."""
+
+    class Keeps(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rate = nn.Parameter(torch.ones(()))
+            self.result: Tensor | None = None
+
+        def forward(self, t, y):
+            return -self.rate * y
+
+    def alive() -> int:
+        gc.collect()
+        return sum(issubclass(type(each), Tensor) for each in gc.get_objects())
+
+    counts = []
+    for i in range(12):
+        field = Keeps()
+        field.result = odeint_adjoint(field, torch.ones(3), T)
+        field.result.sum().backward()
+        del field
+        if i in (3, 11):
+            counts.append(alive())
+    assert counts[0] == counts[1]
+
+
+def test_a_second_backward_pass_needs_the_graph_kept():
+    y0 = torch.ones(2, requires_grad=True)
+    y = odeint_adjoint(decay, y0, T, adjoint_params=())
+    y[-1].sum().backward(retain_graph=True)
+    first = y0.grad.clone()
+    y[-1].sum().backward()
+    torch.testing.assert_close(y0.grad, 2 * first)
+    with pytest.raises(RuntimeError):
+        y[-1].sum().backward()

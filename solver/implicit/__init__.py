@@ -1,0 +1,1 @@
+"""What implicit steps need: Jacobians, linear systems, Newton's iteration, row by row."""

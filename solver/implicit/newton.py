@@ -1,0 +1,148 @@
+"""Newton's iteration with a matrix that is kept, for all rows at once, each on its own account."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from solver.norms import power, rms_norm
+
+LIMIT, TIGHT_LIMIT = 8, 30  # iterations
+FASTEST = 0.02  # what a rate is remembered as at least: smaller ones are made of rounding errors
+RENEW = (8, 14, 20, 25)  # iterations of tight mode after which slow rows get a new matrix
+
+
+class Solved(NamedTuple):
+    """How Newton's iteration ended, rows on their own."""
+
+    z: Tensor  # (B, N)
+    ok: Tensor  # (B,) bool, converged, or had nothing to do
+    finite: Tensor  # (B,) bool, nothing was NaN or infinite
+    iterations: Tensor  # (B,) int64
+    rate: Tensor  # (B,) last rate of convergence, 0 where one iteration was enough
+
+    def replaced(self, rows: Tensor, other: "Solved") -> "Solved":
+        """Return this with `rows (B,)` taken from `other`."""
+        z = torch.where(rows[:, None], other.z, self.z)
+        rest = zip(self[1:], other[1:], strict=True)
+        return Solved(z, *(torch.where(rows, theirs, mine) for mine, theirs in rest))
+
+
+class Newton:
+    """Simplified Newton iteration; Hairer & Wanner II (2nd ed.), section IV.8.
+
+    A row has converged when `rate / (1 - rate) * |last correction|`, in units of the tolerance, is
+    at most `kappa`; it has failed when its rate reaches 1 or tells that the iterations left will
+    not do. The first iteration is judged by the rate of the solve before.
+
+    In tight mode rows go on to where rounding stops them: gradients, and steps of a fixed size,
+    take the solution of the equations for exact.
+
+    Args:
+        like: `(B, D)`, for dtype and device.
+        rtol: relative tolerance, a number or broadcastable to `(B, D)`.
+        tight: whether to go on to rounding.
+        followed: whether a correction with the exact matrix follows, which doubles the digits.
+        limit: iterations allowed, outside tight mode.
+    """
+
+    def __init__(
+        self,
+        like: Tensor,
+        rtol: float | Tensor,
+        *,
+        tight: bool,
+        followed: bool = False,
+        limit: int = LIMIT,
+    ):
+        """Know nothing of how fast the iteration converges."""
+        self._tight, self._limit = tight, TIGHT_LIMIT if tight else limit
+        self._eps = torch.finfo(like.dtype).eps
+        self._fine = 64 * self._eps if not followed else 0.25 * self._eps**0.5
+        # What the first iteration is judged by, rate / (1 - rate) of the solve before, (B,)
+        self.rate = torch.ones(len(like), dtype=like.dtype, device=like.device)
+        rtol = torch.as_tensor(rtol, dtype=like.dtype, device=like.device)
+        smallest = rtol.amin(dim=-1) if rtol.ndim == 2 else rtol.amin()
+        floor = 10 * self._eps / smallest.clamp_min(self._eps)
+        self._kappa = torch.maximum(floor, smallest.sqrt().clamp(max=0.03))
+
+    def solve(
+        self,
+        residual: Callable[[Tensor], Tensor],
+        correct: Callable[[Tensor], Tensor],
+        z: Tensor,
+        scale: Tensor,
+        size: Tensor,
+        active: Tensor,
+        renew: Callable[[Tensor, Tensor], None] | None = None,
+    ) -> Solved:
+        """Solve `residual(z) = 0`.
+
+        Args:
+            residual: `(B, N) -> (B, N)`, one evaluation for all rows.
+            correct: solves with the matrix, `(B, N) -> (B, N)`.
+            z: first guess `(B, N)`.
+            scale: tolerance of each unknown, `(B, N)`.
+            size: size of each unknown, `(B, N)`, for what rounding does to it.
+            active: rows to solve for, `(B,)` bool.
+            renew: makes a new matrix at `z` for `rows (B,)`; used in tight mode.
+        """
+        going, ok, finite = active, ~active, torch.ones_like(active)
+        iterations = torch.zeros_like(active, dtype=torch.int64)
+        known, rate, before = self.rate, torch.zeros_like(self.rate), None
+        fine = self._fine * size + torch.finfo(z.dtype).tiny
+        for number in range(self._limit if bool(active.any()) else 0):
+            step = correct(residual(z))
+            norm = rms_norm(step / scale)
+            if before is None:
+                eta = power(known, 0.8)
+            else:
+                rate = torch.where(going, norm / before, rate)
+                eta = torch.where(rate < 1, rate / (1 - rate), torch.inf)
+            iterations = iterations + going
+            good = norm.isfinite()
+            finite = finite & (good | ~going)
+            close = eta * norm <= self._kappa
+            if before is not None:
+                close = close | (norm == 0)
+            lost = ~good
+            if before is not None and not self._tight:
+                left = self._limit - 1 - number
+                lost = lost | (rate >= 1) | (eta * norm * power(rate, left) > self._kappa)
+            z = torch.where((going & good)[:, None], z - step, z)
+            if self._tight:
+                done = self._at_rounding(step, norm, fine, rate, close, before is None)
+                lost = lost | ((rate > 1e3) if before is not None else False)
+            else:
+                done = close
+            ok = ok | (going & done & good)
+            if before is not None:
+                known = torch.where(going, eta.clamp_min(FASTEST), known)
+            going = going & ~done & ~lost
+            before = norm
+            if not bool(going.any()):
+                break
+            if self._tight and renew is not None and number in RENEW:
+                renew(z, going & ((rate > 0.2) | (rate == 0)))
+        self.rate = torch.where(known.isfinite(), known, 1.0)
+        return Solved(z, ok, finite, iterations, rate)
+
+    def _at_rounding(
+        self,
+        step: Tensor,
+        norm: Tensor,
+        fine: Tensor,
+        rate: Tensor,
+        close: Tensor,
+        first: bool,
+    ) -> Tensor:
+        """Whether rows cannot get nearer: corrections are rounding, or small and not shrinking."""
+        tiny = ((step.abs() <= fine).all(dim=1)) | (norm == 0)
+        if first:
+            return tiny
+        return tiny | (close & (rate >= 0.5) & (norm <= 1e-4)) | ((rate >= 0.5) & (norm <= 1e-8))
+
+    def forget(self, rows: Tensor) -> None:
+        """Know nothing of how fast the iteration converges in `rows (B,)`."""
+        self.rate = self.rate.masked_fill(rows, 1.0)
