@@ -27,6 +27,10 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--no-allocator", action="store_true", help="leave out the measured peak, which is slow"
     )
+    command.add_argument(
+        "--train", type=int, metavar="N",
+        help="train N iterations with each mode: test measure, memory, time of an iteration",
+    )  # fmt: skip
     command.add_argument("--json", action="store_true", help="print every entry as a line of JSON")
     command.add_argument("--csv", type=Path, metavar="FILE", help="write the table too")
     command.set_defaults(do=run)
@@ -91,6 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
     from app.gradients import compare_spec
     from inspector.adjoints import table
 
+    if arguments.train:
+        return run_training(arguments)
     values = [float(value) for value in (arguments.values or "").split(",") if value.strip()]
     spec = spec_of(arguments) | {
         "sweep": arguments.sweep or "",
@@ -120,6 +126,40 @@ def run(arguments: argparse.Namespace) -> int:
         print(printed(found, swept=arguments.sweep))
         print(f"{LEGEND}\n{time.monotonic() - began:.0f} s")
     return int(bool((found["failure"] != "").any()))
+
+
+def run_training(arguments: argparse.Namespace) -> int:
+    """Train with each mode and print what it came to."""
+    from app.gradients import training_entries
+
+    began = time.monotonic()
+    entries: list[dict[str, Any]] = []
+    with without_profiler_noise() as terminal:
+
+        def about(text: str) -> None:
+            if terminal.isatty():
+                print(f"\r\x1b[K{text}", end="", file=terminal, flush=True)
+
+        entries += training_entries(spec_of(arguments), arguments.train, about)
+        if terminal.isatty():
+            print("\r\x1b[K", end="", file=terminal)
+    if arguments.json:
+        for entry in entries:
+            print(json.dumps(entry))
+        return 0
+    print(f"{'mode':24} {'test':>10} {'MiB':>8} {'ms/iteration':>13} {'steps':>6}")
+    for entry in entries:
+        size, took = entry["peak_bytes"] / 2**20, 1e3 * entry["seconds"]
+        print(
+            f"{entry['mode']:24} {entry['measure']:10.3e} {size:8.2f} {took:13.1f} "
+            f"{entry['steps']:6d}"
+        )
+    print(
+        f"{arguments.train} iterations each from the same start on the same data; test: of data "
+        f"kept apart; MiB: peak of one iteration; steps: of the last one. "
+        f"{time.monotonic() - began:.0f} s"
+    )
+    return 0
 
 
 @contextlib.contextmanager

@@ -1,8 +1,10 @@
 """Gradients of sample problems: what one is asked for, and gradient modes compared by a spec."""
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import torch
@@ -11,6 +13,7 @@ from torch import Tensor, nn
 from sample_problems.base import Batch, LossProblem, SampleProblem
 from sample_problems.catalogue import problem_by_name
 from solver.adjoints.compare import GradientProblem, adjoint_entries, exact_gradients, label_of
+from solver.adjoints.measure import Mark, memory_trace
 from solver.catalogue import adjoint_by_name, controller_by_name
 from solver.errors import InvalidArgument
 from solver.hooks import Hook
@@ -134,6 +137,61 @@ def train(
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+
+
+def training_entries(
+    spec: Mapping[str, Any],
+    iterations: int,
+    about: Callable[[str], None] = lambda text: None,
+) -> Iterator[dict[str, Any]]:
+    """Train with each gradient mode from the same start on the same data.
+
+    Yields:
+        `mode`, `measure` (of the test data), `peak_bytes` (of the allocator, in one iteration more
+        at the end), `seconds` (median of an iteration), `steps` (of the last one, of the row that
+        has most), `loss`.
+
+    Raises:
+        InvalidArgument: the problem has no loss.
+    """
+    asked = read_spec(spec)
+    problem, seed = asked.problem, int(spec.get("seed") or 0)
+    if not isinstance(problem, LossProblem):
+        raise InvalidArgument(f"problem {problem.name!r}: has no loss, so it cannot be trained")
+    batch = int(spec.get("batch") or problem.batch)
+    for mode in asked.modes:
+        model, generator = problem.model(seed, asked.dtype), torch.Generator().manual_seed(seed)
+        optimizer = torch.optim.Adam(model.parameters(), lr=problem.learning_rate)
+        seconds: list[float] = []
+        options: dict[str, Any] = {**asked.options, "adjoint": mode}
+        steps, loss = 0, math.nan
+        for done in range(iterations):
+            about(f"{mode}: iteration {done} of {iterations}")
+            data = problem.draw(batch, generator, asked.dtype)
+            began = time.perf_counter()
+            solutions = problem.solve(model, data, **options)
+            value = problem.loss(solutions[-1].ys, data)
+            optimizer.zero_grad()
+            value.backward()
+            optimizer.step()
+            seconds.append(time.perf_counter() - began)
+            steps, loss = (
+                sum(int(sol.stats.n_accepted.max()) for sol in solutions),
+                float(value.detach()),
+            )
+        data = problem.draw(batch, generator, asked.dtype)
+        optimizer.zero_grad()
+
+        def once(mark: Mark, data: Batch = data, model: nn.Module = model,
+                 options: dict[str, Any] = options) -> None:  # fmt: skip
+            mark("iteration")
+            problem.loss(problem.solve(model, data, **options)[-1].ys, data).backward()
+
+        peak = memory_trace(once, data.y0.device).peak
+        yield {
+            "mode": mode, "measure": problem.evaluate(model, **asked.options), "loss": loss,
+            "peak_bytes": peak, "seconds": median(seconds), "steps": steps,
+        }  # fmt: skip
 
 
 def differentiate(

@@ -117,5 +117,11 @@ class Hook:
     def on_solve_end(self, end: SolveEnd) -> None:
         """After the last attempt, also when the solve was broken off."""
 
+    def on_compile(self, info: SolveInfo) -> None:
+        """Before native code is made for a solve, which takes seconds; `on_solve_start` follows."""
+
+    def on_progress(self, done: int, total: int) -> None:
+        """After each slice of a batch solved with `batch_size`: rows done, rows in all."""
+
     def on_backward(self, info: BackwardInfo) -> None:
         """After each backward pass through a solve."""

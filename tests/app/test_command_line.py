@@ -144,3 +144,15 @@ def test_a_comparison_is_recorded_by_run(tmp_path, capsys):
     ask = ["run", str(tmp_path / "spec.json"), "--runs", str(tmp_path), "--name", "compared"]
     assert cli.main(ask) == 0
     assert "1 comparisons of gradient modes" in capsys.readouterr().out
+
+
+def test_modes_are_trained_with_and_compared_by_what_they_learn(capfd):
+    ask = ["adjoints", "neural_spiral", "--batch", "4", "--train", "3", "--modes", "aca,symplectic"]
+    assert cli.main([*ask, "--json"]) == 0
+    one, other = (json.loads(line) for line in capfd.readouterr().out.splitlines())
+    assert one["measure"] == pytest.approx(other["measure"], rel=1e-9)
+    assert one["peak_bytes"] > other["peak_bytes"] > 0
+    assert cli.main(ask) == 0
+    assert capfd.readouterr().out.splitlines()[2].startswith("symplectic ")
+    assert cli.main(["adjoints", "lorenz", "--train", "2"]) == 1
+    assert "has no loss" in capfd.readouterr().err
