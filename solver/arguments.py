@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import chain
 from typing import Any, SupportsIndex, cast
 
@@ -25,7 +26,7 @@ from solver.times import Times
 def read_method(method: str | Method) -> Method:
     """Return the method named or given."""
     if isinstance(method, str):
-        return catalogue.method_by_name(method)
+        return _method_named(method)
     if isinstance(method, type) and issubclass(method, Method) and hasattr(method, "name"):
         return method()
     if not isinstance(method, Method):
@@ -36,14 +37,21 @@ def read_method(method: str | Method) -> Method:
     return method
 
 
+# Settings objects are frozen, so solves may share those that are looked up by name.
+_method_named = cache(catalogue.method_by_name)
+_adjoint_named = cache(catalogue.adjoint_by_name)
+_controller_named = cache(catalogue.controller_by_name)
+_default_controller = cache(lambda adaptive: PID() if adaptive else Fixed())
+
+
 def read_controller(
     controller: str | Controller[Any] | None, method: Method, dt0: Any
 ) -> Controller[Any]:
     """Return the controller named or given, or the one that suits the method."""
     if controller is None:
-        control: Controller[Any] = Fixed() if method.error_order is None else PID()
+        control: Controller[Any] = _default_controller(method.error_order is not None)
     elif isinstance(controller, str):
-        control = catalogue.controller_by_name(controller)
+        control = _controller_named(controller)
     elif isinstance(controller, type) and issubclass(controller, Controller):
         control = controller()
     elif isinstance(controller, Controller):
@@ -65,7 +73,7 @@ def read_controller(
 def read_adjoint(adjoint: str | Adjoint) -> Adjoint:
     """Return the gradient mode named or given."""
     if isinstance(adjoint, str):
-        return catalogue.adjoint_by_name(adjoint)
+        return _adjoint_named(adjoint)
     if isinstance(adjoint, type) and issubclass(adjoint, Adjoint):
         return adjoint()
     if not isinstance(adjoint, Adjoint):
@@ -86,6 +94,8 @@ def read_params(params: Sequence[Tensor]) -> tuple[Tensor, ...]:
 def read_tolerance(rtol: Any, atol: Any, layout: StateLayout) -> Tolerance:
     """Return the tolerances, each a number or a tensor that broadcasts to `(B, D)`."""
     real = real_dtype(layout.dtype)
+    if type(rtol) is float and type(atol) is float and 1e-30 < rtol < 1e30 and 1e-30 < atol < 1e30:
+        return Tolerance(rtol, atol)  # what most solves have needs no tensors to be checked
     r, a = (_one_tolerance(n, v, layout, real) for n, v in (("rtol", rtol), ("atol", atol)))
     total = torch.as_tensor(r) + torch.as_tensor(a)
     if bool((total == 0).any()):

@@ -1,8 +1,10 @@
 """Bounds of a setting: checked where it is made, and what a slider is drawn from."""
 
+import copy
 import dataclasses
 import math
 from dataclasses import dataclass
+from functools import cache
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -40,7 +42,7 @@ def check_bounds(settings: Any) -> None:
         InvalidType: a number field holds something that is no number.
     """
     owner = type(settings).__name__
-    for field in describe_settings(type(settings)):
+    for field in _described(type(settings)):
         name, value = field["name"], getattr(settings, field["name"])
         if field["type"] == "choice":
             if value not in field["choices"]:
@@ -68,6 +70,11 @@ def describe_settings(cls: type) -> list[dict[str, Any]]:
     Each entry has `name, type, default, low, high, step, scale, choices, help, optional`; `type` is
     one of `"float"`, `"int"`, `"bool"`, `"choice"`, `"str"`.
     """
+    return copy.deepcopy(_described(cls))
+
+
+@cache
+def _described(cls: type) -> list[dict[str, Any]]:
     hints = get_type_hints(cls, include_extras=True)
     described = []
     for field in dataclasses.fields(cls):

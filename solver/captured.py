@@ -92,13 +92,13 @@ def _parts_of_function(function: FunctionType) -> Iterator[Any]:
             yield cell.cell_contents
     yield from (function.__defaults__, function.__kwdefaults__, function.__dict__)
     if not _is_torchs(function):
-        for name in _names(function.__code__):
+        for name in names_in(function.__code__):
             yield function.__globals__.get(name)
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def names_in(code: CodeType) -> Iterator[str]:
     """Yield the global names and attributes that the code and functions made in it use."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from names_in(constant)

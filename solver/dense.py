@@ -43,6 +43,12 @@ class DenseRecord:
 
     def add(self, t: Tensor, dt: Tensor, moved: Tensor, y: Tensor, polynomial: Tensor) -> None:
         """Keep one attempt; rows that did not move are left out later."""
+        self.add_block(t[None], dt[None], moved[None], y[None], polynomial[None])
+
+    def add_block(
+        self, t: Tensor, dt: Tensor, moved: Tensor, y: Tensor, polynomial: Tensor
+    ) -> None:
+        """Keep `n` attempts: `(n, B)`, `y (n, B, D)`, `polynomial (n, degree, B, D)`."""
         self._t.append(t)
         self._dt.append(dt)
         self._moved.append(moved)
@@ -54,17 +60,17 @@ class DenseRecord:
         if not self._t:
             steps = None
         else:
-            moved = torch.stack(self._moved)  # (N, B)
+            moved = torch.cat(self._moved)  # (N, B)
             order = moved.logical_not().int().argsort(dim=0, stable=True)  # accepted first
-            start = torch.stack(self._t)
+            start = torch.cat(self._t)
             sorted_start = torch.where(moved, start.detach(), torch.inf).gather(0, order)
             steps = _Steps(
                 first=sorted_start.t().contiguous(),
                 order=order,
                 t=start,
-                dt=torch.stack(self._dt),
-                y=torch.stack(self._y),
-                polynomial=torch.stack(self._polynomial),
+                dt=torch.cat(self._dt),
+                y=torch.cat(self._y),
+                polynomial=torch.cat(self._polynomial),
             )
         return DenseOutput(layout, times, t_reached, steps)
 

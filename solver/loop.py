@@ -15,12 +15,13 @@ from solver.event_watch import EventWatch
 from solver.events import EventPlan
 from solver.initial_step import initial_step
 from solver.methods.base import Method, Stepper, Trial
-from solver.norms import Tolerance, rms_norm
+from solver.norms import Tolerance
 from solver.outputs import Outputs
 from solver.problem import Field
 from solver.recording import Attempt, Recorder
 from solver.rows import Rows
 from solver.status import Status
+from solver.step import aim, bounded, failures, judge, limiting_component, resized
 from solver.stops import Stops
 from solver.times import Times
 
@@ -91,6 +92,8 @@ class Outcome:
     arrived: Tensor  # (B,) bool, which rows have reached the end of their span
     n_jac_evals: Tensor | None = None  # None for explicit methods
     n_newton_iterations: Tensor | None = None
+    n_f_calls: int | None = None  # None: as often as the field counted
+    n_rows_evaluated: int | None = None  # None: all rows in each call
 
 
 class Loop:
@@ -194,7 +197,9 @@ class Loop:
         fixed = not problem.controller.adaptive
         rows.settle(dt, span, fixed)
         dt = torch.minimum(dt, span)
-        dt = _bounded(dt if fixed else torch.maximum(dt, rows.floor(t)), problem)
+        dt = bounded(
+            dt if fixed else torch.maximum(dt, rows.floor(t)), problem.dt_min, problem.dt_max
+        )
         self.dt = dt.amin().expand_as(dt) if problem.joint else dt
         self.fixed_dt = self.dt if fixed else None
 
@@ -203,16 +208,13 @@ class Loop:
         problem, rows, stops, stepper = self.problem, self.rows, self.stops, self.stepper
         t, y, history, running, stop = self.t, self.y, self.history, rows.running, stops.now
         asked = self.dt
-        reach = torch.addcmul(t, asked, rows.stretch) >= stop
-        t_next = torch.where(reach, stop, t + asked)
-        dt = t_next - t  # as long as the time dtype makes it
-        tried = torch.where(reach, dt, asked)
+        reach, t_next, dt, tried = aim(t, asked, rows.stretch, stop)
         seen = stops.seen_from_left(t_next, reach)
         if stepper.looks_ahead and problem.controller.adaptive:
             stepper.horizon = stops.limit()
         trial = stepper.attempt(t, dt, seen, y)
         with self.quiet():
-            weighted, own = _error(trial, y, problem)
+            weighted, own = judge(trial, y, problem.tolerance, problem.method)
             own = own.detach() if self.graph else own  # tangents end here
             ratio = _joint(own, running) if problem.joint else own
             verdict = problem.controller.propose(ratio, self.error_order, history)
@@ -349,10 +351,10 @@ class Loop:
         if self.graph:
             dt, tried = dt.detach(), tried.detach()
         if self.fixed_dt is not None:
-            self.history, self.fixed_dt = verdict.history, self.fixed_dt * verdict.factor
+            self.history, self.fixed_dt = verdict.history, resized(self.fixed_dt, verdict.factor)
             self.dt = self.fixed_dt - (dt - tried)  # makes good what rounding took or gave
             return
-        self.dt = _bounded(tried * verdict.factor, problem)
+        self.dt = bounded(resized(tried, verdict.factor), problem.dt_min, problem.dt_max)
         if cut is None:
             self.history = verdict.history
         else:
@@ -366,29 +368,24 @@ class Loop:
     ) -> Tensor | None:
         """End the rows that cannot go on, each with its own cause; return which, `(B,)` bool."""
         problem, rows = self.problem, self.rows
-        refused = running & ~moved
         room = self.dt / rows.floor(self.t.detach())
         self.near = bool((rows.running & (room < NEAR)).any())
-        too_small = rows.running & (room < 1)
-        out_of_steps = rows.running & (self.attempts >= torch.as_tensor(problem.max_steps))
-        gone, code = too_small, int(Status.TIME_RESOLUTION)
-        if problem.dt_min is not None:
-            at_min = refused & (tried <= problem.dt_min)
-            gone, code = gone | at_min, torch.where(at_min, int(Status.REACHED_DT_MIN), code)
-        if not problem.controller.adaptive:
-            gone = gone | refused  # a fixed step that failed would fail again
-        code = torch.where(refused & ~own.isfinite(), int(Status.NON_FINITE), code)
-        if self.stepper.unsolved is not None:
-            code = torch.where(refused & self.stepper.unsolved, int(Status.NOT_CONVERGED), code)
-        if problem.joint:  # only who stood in the way of the others has to go
-            guilty = refused & ~(own <= 1)
-            gone = gone & (guilty | ~guilty.any())
-        code = torch.where(out_of_steps & ~gone, int(Status.REACHED_MAX_STEPS), code)
-        gone = gone | out_of_steps
+        gone, code = failures(
+            running=running,
+            moved=moved,
+            going=rows.running,
+            tried=tried,
+            room=room,
+            own=own,
+            unsolved=self.stepper.unsolved,
+            exhausted=self.attempts >= torch.as_tensor(problem.max_steps),
+            dt_min=problem.dt_min,
+            adaptive=problem.controller.adaptive,
+            joint=problem.joint,
+        )
         if not bool(gone.any()):
             return None
-        share = weighted.abs().nan_to_num(nan=torch.inf)
-        component = share.argmax(dim=1) if share.shape[1] else torch.zeros_like(rows.component)
+        component = limiting_component(weighted)
         rows.fail(gone, code, component, tried.detach(), moved)
         if problem.joint:
             self.dt = torch.maximum(self.dt, rows.floor(self.t.detach()))
@@ -448,25 +445,7 @@ class Loop:
         )
 
 
-def _error(trial: Trial, y: Tensor, problem: Problem) -> tuple[Tensor, Tensor]:
-    """Return the error over tolerance `(B, D)` and its norm `(B,)`, NaN for a trial not finite."""
-    if trial.error is None:
-        weighted = trial.y1 * 0
-        return weighted, rms_norm(weighted)
-    weighted = problem.tolerance.weighted(trial.error, y, trial.y1)
-    low = None
-    if trial.error_low is not None:
-        low = rms_norm(problem.tolerance.weighted(trial.error_low, y, trial.y1))
-    return weighted, problem.method.error_ratio(rms_norm(weighted), low)
-
-
 def _joint(ratio: Tensor, running: Tensor) -> Tensor:
     """Return one error ratio for all rows: the root mean square over those that run."""
     square = torch.where(running, ratio * ratio, 0.0).sum() / running.sum()
     return square.sqrt().expand_as(ratio)
-
-
-def _bounded(dt: Tensor, problem: Problem) -> Tensor:
-    if problem.dt_min is not None:
-        dt = dt.clamp(min=problem.dt_min)
-    return dt if problem.dt_max is None else dt.clamp(max=problem.dt_max)

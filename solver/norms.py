@@ -31,12 +31,12 @@ class Tolerance:
         """Note whether a scale can be zero, which costs one more operation per step."""
         self.rtol, self.atol = rtol, atol
         smallest = atol.min().item() if isinstance(atol, Tensor) and atol.numel() else atol
-        self._may_vanish = not isinstance(smallest, Tensor) and smallest == 0
+        self.may_vanish = not isinstance(smallest, Tensor) and smallest == 0
 
     def scale(self, magnitude: Tensor) -> Tensor:
         """Return `atol + rtol * magnitude`, `(B, D)`, kept above zero."""
         scale = (magnitude * self.rtol).add_(self.atol)
-        return scale.clamp_min_(torch.finfo(scale.dtype).tiny) if self._may_vanish else scale
+        return scale.clamp_min_(torch.finfo(scale.dtype).tiny) if self.may_vanish else scale
 
     def weighted(self, error: Tensor, y: Tensor, y1: Tensor) -> Tensor:
         """Return `error / (atol + rtol * max(|y|, |y1|))`, `(B, D)`.

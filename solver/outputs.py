@@ -57,6 +57,21 @@ class Outputs:
         start = self._times.start.detach()
         return torch.cat([self._tau, self._events.grid(self._events.tau, start, torch.inf)], dim=1)
 
+    @property
+    def search(self) -> Tensor:
+        """Times of outputs inside steps, `(B, T)`, -inf at the start, +inf at the end."""
+        return self._search
+
+    @property
+    def reached(self) -> Tensor:
+        """Column of each row's next output, `(B,)` int64."""
+        return self._index
+
+    def empty(self, like: Tensor, more: int = 0) -> Tensor:
+        """Return outputs not yet reached, `(B, T + more, D)` NaN like the states `like (B, D)`."""
+        shape = (len(like), self._tau.shape[1] + more, like.shape[1])
+        return torch.full(shape, torch.nan, dtype=like.dtype, device=like.device)
+
     def _look_up(self, index: Tensor) -> Tensor:
         last = self._search.shape[1] - 1
         if last < 0:
@@ -109,19 +124,23 @@ class Outputs:
         """
         width = 0 if self._events is None else self._events.width
         asked = self._tau.shape[1]
-        shape = (len(y0), asked + width, y0.shape[1])
-        ys = torch.full(shape, torch.nan, dtype=y0.dtype, device=y0.device)
+        ys = self.empty(y0, width)
         if self.rows:
             rows, columns, taken = self.inner()
             ys = ys.index_put((rows, columns), taken if values is None else values)
-        ys, at_events = ys[:, :asked], ys[:, asked:]
+        at_events = ys[:, asked:]
+        ys = self.put_ends(ys[:, :asked], y0, y_end, success)
+        if self._events is None:
+            return ys
+        begun = self._events.grid(self._events.at_start, self._at_start.new_zeros(len(y0)), False)
+        return torch.cat([ys, torch.where(begun[:, :, None], y0[:, None], at_events)], dim=1)
+
+    def put_ends(self, ys: Tensor, y0: Tensor, y_end: Tensor, success: Tensor) -> Tensor:
+        """Return outputs `ys (B, T, D)` with those at the ends, in the order asked for."""
         at_end = (self._at_end & success[:, None])[:, :, None]
         ys = torch.where(at_end, y_end[:, None], ys)
         ys = torch.where(self._at_start[:, :, None], y0[:, None], ys)
         if self._times.columns is not None:
             back = self._times.columns.argsort(dim=1)
             ys = ys.gather(1, back[:, :, None].expand_as(ys))
-        if self._events is None:
-            return ys
-        begun = self._events.grid(self._events.at_start, self._at_start.new_zeros(len(y0)), False)
-        return torch.cat([ys, torch.where(begun[:, :, None], y0[:, None], at_events)], dim=1)
+        return ys

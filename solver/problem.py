@@ -148,11 +148,9 @@ class Field:
         self, f: Callable[..., Any], layout: StateLayout, direction: Tensor | None, args: Any
     ):
         """Wrap `f`; `direction (B,)` is +1 or -1, or None if every row runs forward."""
-        self._f, self.layout, self._args, self._plain = f, layout, args, layout.plain
-        self._direction = direction
-        self._column = (
-            None if direction is None else direction.to(real_dtype(layout.dtype))[:, None]
-        )
+        self.function, self.layout, self.args, self._plain = f, layout, args, layout.plain
+        self.direction = direction
+        self.column = None if direction is None else direction.to(real_dtype(layout.dtype))[:, None]
         self._copies = False  # whether f is known to write into its arguments
         # The first result, its version and call number; None once it is known that results last.
         self._result: tuple[Tensor, int, int] | None = None
@@ -163,17 +161,17 @@ class Field:
 
     def __call__(self, tau: Tensor, y: Tensor) -> Tensor:
         """Evaluate once for all rows; the result has the dtype of the flat state."""
-        t = tau if self._direction is None else tau * self._direction
+        t = tau if self.direction is None else tau * self.direction
         if self._narrow_time is not None:
             t = t.to(self._narrow_time)
         self.calls += 1
         if not self._checked:
             slope = self._first_call(t, y)
         elif self._copies:
-            slope = self._evaluate(t.clone(), y.clone())
+            slope = self.call(t.clone(), y.clone())
         else:
             before = y._version + t._version
-            slope = self._evaluate(t, y)
+            slope = self.call(t, y)
             if y._version + t._version != before:
                 raise InvalidArgument("f changed its argument in place, but only in a later call")
         like = type(slope) is Tensor and slope.shape == y.shape and slope.dtype == y.dtype
@@ -181,7 +179,13 @@ class Field:
             slope = self.layout.flatten_slope(slope)
         if self._result is not None:
             slope = self._own(slope)
-        return slope if self._column is None else slope * self._column
+        return slope if self.column is None else slope * self.column
+
+    def meet(self, tau: Tensor, y: Tensor) -> None:
+        """Evaluate once if that was not done yet: checks the result, finds which time `f` takes."""
+        if not self._checked:
+            with torch.no_grad():
+                self(tau, y)
 
     def _first_call(self, t: Tensor, y: Tensor) -> Any:
         """Call with copies, to learn whether `f` writes into them and which time `f` takes."""
@@ -189,7 +193,7 @@ class Field:
         inference = flat.is_inference()
         before = 0 if inference else flat._version + time._version
         try:
-            slope = self._evaluate(time, flat)
+            slope = self.call(time, flat)
         except RuntimeError as error:
             # A network in float32 cannot take float64 times: give it the state's dtype instead.
             narrow = real_dtype(self.layout.dtypes[0])
@@ -199,7 +203,7 @@ class Field:
             self.calls += 1
             time, flat = t.to(narrow), y.clone()
             before = 0 if inference else flat._version + time._version
-            slope = self._evaluate(time, flat)
+            slope = self.call(time, flat)
         self._copies = inference or flat._version + time._version != before
         self._checked = True
         flat_slope = self.layout.flatten_slope(slope)
@@ -219,41 +223,42 @@ class Field:
             return slope
         return slope.clone()
 
-    def _evaluate(self, t: Tensor, flat: Tensor) -> Any:
+    def call(self, t: Tensor, flat: Tensor) -> Any:
+        """Call the user's function at `t (B,)` and the flat state; return what it returns."""
         state = flat if self._plain else self.layout.unflatten(flat)
         began = perf_counter()
-        slope = self._f(t, state) if self._args is None else self._f(t, state, self._args)
+        slope = self.function(t, state) if self.args is None else self.function(t, state, self.args)
         self.seconds += perf_counter() - began
         return slope
 
     def arguments(self, tau: Tensor, y: Tensor) -> tuple[Any, ...]:
         """Return what the user's functions are called with: t, the state, and `args` if given."""
-        t = tau if self._direction is None else tau * self._direction
+        t = tau if self.direction is None else tau * self.direction
         if self._narrow_time is not None:
             t = t.to(self._narrow_time)
         state = y if self._plain else self.layout.unflatten(y)
-        return (t, state) if self._args is None else (t, state, self._args)
+        return (t, state) if self.args is None else (t, state, self.args)
 
     def evaluate(self, g: Callable[..., Any], tau: Tensor, y: Tensor) -> Any:
         """Call another function of the user's, `g(t, y)` or `g(t, y, args)`, as the field is."""
-        t = tau if self._direction is None else tau * self._direction
+        t = tau if self.direction is None else tau * self.direction
         state = y if self._plain else self.layout.unflatten(y)
-        return g(t, state) if self._args is None else g(t, state, self._args)
+        return g(t, state) if self.args is None else g(t, state, self.args)
 
     def forward_in_time(self, derivative: Tensor) -> Tensor:
         """Turn what belongs to dy/dt, `(B, ...)`, into what belongs to dy/dtau."""
-        if self._column is None:
+        if self.column is None:
             return derivative
-        return derivative * self._column.reshape(-1, *[1] * (derivative.ndim - 1))
+        return derivative * self.column.reshape(-1, *[1] * (derivative.ndim - 1))
 
     def captured(self) -> Iterator[Tensor]:
         """Yield the tensors that the vector field is seen to use besides its arguments."""
-        return captured_tensors((self._f, self._args))
+        return captured_tensors((self.function, self.args))
 
     def constants(self) -> Iterator[Tensor]:
         """Yield what must stay as it is until gradients are taken, though it has none itself.
 
         Frozen parameters and buffers of modules, and arguments.
         """
-        yield from captured_tensors(self._f, of_modules_only=True)
-        yield from captured_tensors(self._args)
+        yield from captured_tensors(self.function, of_modules_only=True)
+        yield from captured_tensors(self.args)

@@ -16,7 +16,7 @@ from solver.controllers.base import Controller
 from solver.errors import InvalidArgument
 from solver.hooks import BackwardInfo, Hook, SolveEnd, SolveInfo, StepBlock
 from solver.statistics.base import Attempts, Statistic
-from solver.statistics.limiter import ACCURACY, DT_MAX, DT_MIN, EVENT, FIRST, JUMP, NON_FINITE, SPAN
+from solver.statistics.limiter import EVENT, limiter_codes
 
 if TYPE_CHECKING:
     from solver.solution import Solution
@@ -189,6 +189,33 @@ class Recorder:
         self._tell(lambda hook: hook.on_steps(block))
         self._size = self._block_size()
 
+    def add_block(
+        self,
+        first: int,
+        t: Tensor,
+        dt: Tensor,
+        ratio: Tensor,
+        moved: Tensor,
+        running: Tensor,
+        columns: Mapping[str, Tensor],
+        y: Tensor | None,
+    ) -> None:
+        """Hand over attempts that come as a block, `(n, B)` each, `y (n, B, D)`."""
+        if not self._hooks:
+            return
+        if self._direction is not None:
+            t, dt = t * self._direction, dt * self._direction
+        block = StepBlock(
+            solve=self._info, first=first, t=t, dt=dt, error_ratio=ratio, accepted=moved,
+            running=running, columns=columns, y=y if self._states else None,
+        )  # fmt: skip
+        self._tell(lambda hook: hook.on_steps(block))
+
+    @property
+    def wants_states(self) -> bool:
+        """Whether some hook wants states."""
+        return self._states
+
     def _block(self, pending: list[Attempt], first: int) -> StepBlock:
         raw = dict(zip(Attempt._fields, zip(*pending, strict=True), strict=True))
         t, dt, ratio, moved, running = (
@@ -232,21 +259,17 @@ class Recorder:
     ) -> Attempts:
         """Gather what statistics measure, `(n, B)` each."""
         before = torch.ones_like(ratio[0]) if ratio_before is None else ratio_before
-        failed = ~torch.cat([before[None], ratio[:-1]]).isfinite()
-        limiter = torch.where(failed, NON_FINITE, ACCURACY)
-        if first == 0:
-            limiter[0] = FIRST
-        rounding = 4 * torch.finfo(t.dtype).eps * t.abs()  # of a step that begins at t
-        if self._dt_min is not None:
-            limiter = torch.where(dt - rounding <= self._dt_min, DT_MIN, limiter)
-        if self._dt_max is not None:
-            limiter = torch.where(dt + rounding >= self._dt_max, DT_MAX, limiter)
-        reach = _stack(raw["reach"])
-        if not self._jumps:
-            limiter = limiter.masked_fill(reach, SPAN)
-        else:
-            jump = _stack(raw["stop"]) < self._end
-            limiter = torch.where(reach, torch.where(jump, JUMP, SPAN), limiter)
+        number = torch.arange(first, first + len(ratio), device=ratio.device)
+        limiter = limiter_codes(
+            failed_before=~torch.cat([before[None], ratio[:-1]]).isfinite(),
+            first=(number == 0)[:, None],
+            t=t,
+            dt=dt,
+            dt_min=self._dt_min,
+            dt_max=self._dt_max,
+            reach=_stack(raw["reach"]),
+            jump=_stack(raw["stop"]) < self._end if self._jumps else None,
+        )
         for i, cut in enumerate(raw["event"]):
             if cut is not None:
                 limiter[i] = limiter[i].masked_fill(cut, EVENT)
@@ -294,6 +317,11 @@ class Recorder:
     def wants_backward(self) -> bool:
         """Whether any hook wants to know of backward passes."""
         return any(type(hook).on_backward is not Hook.on_backward for hook in self._hooks)
+
+    @property
+    def wants_memory(self) -> bool:
+        """Whether a hook asks what the graphs of the next backward pass take."""
+        return any(hook.wants_memory for hook in self._hooks)
 
     def backward(self, info: BackwardInfo) -> None:
         """Tell the hooks about a backward pass."""

@@ -4,10 +4,10 @@ import torch
 from torch import Tensor
 
 from solver.status import Status
+from solver.step import resolvable, smallest_and_stretch
 from solver.times import Times
 
 TALLY_EVERY = 64  # attempts whose masks are kept before they are added up
-SMALLEST = 2.0**-104  # of the first step, where t is near zero and any step could be resolved
 
 
 class Rows:
@@ -16,7 +16,6 @@ class Rows:
     def __init__(self, times: Times):
         """Let every row run that has a span."""
         start, end = times.start.detach(), times.end.detach()
-        self.eps = torch.finfo(start.dtype).eps
         self._far = torch.maximum(start.abs(), end.abs())
         self.stretch = torch.ones_like(start)
         self._smallest = self.stretch
@@ -58,14 +57,8 @@ class Rows:
         A step may be stretched a little to land on its end rather than leave a crumb; `fixed` ones
         by what rounding may have moved them.
         """
-        guess = torch.where(first_dt > 0, first_dt, span)
-        self._smallest = (guess * SMALLEST).clamp(min=torch.finfo(span.dtype).tiny)
-        if fixed:
-            rounding = 4 * self.eps * self._far / guess
-            self.stretch = 1 + rounding.clamp(1e-6, 0.5)
-        else:
-            self.stretch = torch.full_like(span, 1 + max(1e-9, 4 * self.eps))
+        self._smallest, self.stretch = smallest_and_stretch(first_dt, span, self._far, fixed)
 
     def floor(self, t: Tensor) -> Tensor:
         """Return the smallest step the time dtype resolves at `t`, `(B,)`."""
-        return torch.maximum(2 * self.eps * t.abs(), self._smallest)
+        return resolvable(t, self._smallest)

@@ -16,8 +16,9 @@ class Stats:
     """Counts of a solve; tensors are `(B,)` int64 and count only what that row needed.
 
     `n_f_calls` is how often the vector field was called, `n_rows_evaluated = n_f_calls * B` what
-    these
-    calls evaluated; its excess over `n_f_evals.sum()` was spent on rows that were done or waited.
+    these calls evaluated. Compiled, where rows that are done are left out, they are the evaluations
+    of the row that needed most, and those of all rows together. The excess of `n_rows_evaluated`
+    over `n_f_evals.sum()` was spent on rows that were done or waited.
     """
 
     n_steps: Tensor  # attempts, accepted or not

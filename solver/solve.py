@@ -27,6 +27,7 @@ from solver.arguments import (
 from solver.captured import captured_tensors
 from solver.controllers.base import Controller
 from solver.dense import DenseRecord
+from solver.engines import ENGINES, Choice, choose, complain
 from solver.errors import InvalidArgument, InvalidType, UnknownEngine
 from solver.events import EventLog, event_log, read_events
 from solver.hooks import Hook, SolveInfo
@@ -35,6 +36,7 @@ from solver.methods.base import Method
 from solver.outputs import Outputs
 from solver.problem import Field, StateLayout
 from solver.recording import Recorder
+from solver.slices import solve_in_slices
 from solver.solution import Solution, Stats
 from solver.statistics.base import Statistic
 from solver.times import read_times
@@ -67,6 +69,8 @@ def solve_ivp(
     hooks: Sequence[Hook] = (),
     time_dtype: torch.dtype | None = None,
     t_eval_mask: Tensor | None = None,
+    regroup: bool = True,
+    batch_size: int | None = None,
 ) -> Solution:
     """Solve a batch of initial value problems, every row with its own times, steps and end.
 
@@ -108,13 +112,19 @@ def solve_ivp(
             `g(t, y)`, one or several: rows end, or change their state, where it happens. What
             happened stands in `Solution.events`.
         adjoint: how gradients get through, name or object, see `solver.catalogue.adjoints()`.
-        engine: "plain" or "auto", the loop that runs.
+        engine: "plain", the loop in Python; "compiled", many attempts in one call of native code
+            made from `f`, where that is possible (on the CPU, real states of few components, no
+            gradients, a field of single rows), otherwise one warning says why not; "auto", plain
+            until solves of this kind have cost enough for compiling to pay.
         stepping: "joint" gives the whole batch one step size and one error norm.
         dense: whether to keep all steps, so that `sol(t)` works.
         statistics: further columns for hooks, names or objects.
         hooks: observers, see `solver.hooks`.
         time_dtype: float32 or float64; default float64, where the device has it.
         t_eval_mask: bool like `t_eval`, False where a row has no output.
+        regroup: whether a compiled solve leaves rows out that are done.
+        batch_size: solve so many rows at a time, in bounded memory; tensors in `args` whose first
+            axis is as long as the batch are cut with it, and `f` must take any number of rows.
 
     Returns:
         Solution with outputs, status and counts per row.
@@ -127,6 +137,16 @@ def solve_ivp(
     began = time.perf_counter()
     if not callable(f):
         raise InvalidType(f"f is a {type(f).__name__}: must be callable as f(t, y)")
+    if batch_size is not None:
+        given = {
+            "y0": y0, "t_eval": t_eval, "t0": t0, "t1": t1, "args": args, "params": params,
+            "method": method, "controller": controller, "rtol": rtol, "atol": atol, "dt0": dt0,
+            "dt_min": dt_min, "dt_max": dt_max, "max_steps": max_steps, "jump_t": jump_t,
+            "events": events, "adjoint": adjoint, "engine": engine, "stepping": stepping,
+            "dense": dense, "statistics": statistics, "time_dtype": time_dtype,
+            "t_eval_mask": t_eval_mask, "regroup": regroup,
+        }  # fmt: skip
+        return solve_in_slices(solve_ivp, f, given, batch_size, read_hooks(hooks))
     layout = StateLayout(y0)
     device, batch = layout.device, layout.batch
     if time_dtype is None:
@@ -137,8 +157,8 @@ def solve_ivp(
     chosen = read_method(method)
     control = read_controller(controller, chosen, dt0)
     mode = read_adjoint(adjoint)
-    if engine not in ("auto", "plain"):
-        raise UnknownEngine.among(engine, ("auto", "plain"))
+    if engine not in ENGINES:
+        raise UnknownEngine.among(engine, ENGINES)
     field = Field(f, layout, times.direction, args)
     problem = Problem(
         field=field,
@@ -157,14 +177,21 @@ def solve_ivp(
         events=read_events(events, field),
     )
     check_step_bounds(problem.dt_min, problem.dt_max)
-    recorder = _recorder(problem, mode, read_hooks(hooks), statistics)
+    hooks = read_hooks(hooks)
+    wanted = read_statistics(statistics, hooks)
+    choice, outputs = _choose(problem, engine, wanted, hooks, dense)
+    recorder = _recorder(problem, mode, hooks, wanted, choice.engine) if hooks else None
     own_ends = t0 is not None or t1 is not None
+    record = DenseRecord() if dense else None
     try:
         if recorder is not None:
             recorder.begin()
-        if bool((times.start < times.end).any()) and bool(layout.y0.detach().isfinite().any()):
-            problem = dataclasses.replace(problem, slope0=field(times.start, layout.y0))
-        outcome, ys, record, log = _run(problem, mode, own_ends, dense, recorder)
+        log = None
+        if choice.engine == "compiled":
+            outcome, ys = choice.run(problem, outputs, record, recorder, regroup=regroup)
+        else:
+            outcome, ys, log = _run(problem, mode, own_ends, record, recorder)
+            choice.spent(time.perf_counter() - began)
     except BaseException as error:
         if recorder is not None:
             recorder.broken_off(error, time.perf_counter() - began)
@@ -175,16 +202,42 @@ def solve_ivp(
     return solution
 
 
+def _choose(
+    problem: Problem,
+    engine: str,
+    statistics: Sequence[Statistic],
+    hooks: Sequence[Hook],
+    dense: bool,
+) -> tuple[Choice, Outputs | None]:
+    """Choose the executor; return it with the outputs it has to find."""
+    if engine == "plain":
+        return Choice(), None
+    if _needs_graph(problem):
+        if engine == "compiled":
+            complain("gradients are wanted, and a kernel has none")
+        return Choice(), None
+    times = problem.times
+    outputs = None if times.outputs is None else Outputs(times, differ=False)
+    choice = choose(
+        problem,
+        engine,
+        statistics,
+        outputs=outputs is not None and outputs.inside,
+        dense=dense,
+        states=any(hook.wants_states for hook in hooks),
+        recorded=bool(hooks) or dense,
+    )
+    return choice, outputs
+
+
 def _recorder(
     problem: Problem,
     mode: Adjoint,
     hooks: Sequence[Hook],
-    statistics: Sequence[str | Statistic],
-) -> Recorder | None:
+    wanted: Sequence[Statistic],
+    engine: str,
+) -> Recorder:
     """Make the recorder of a solve that someone watches."""
-    wanted = read_statistics(statistics, hooks)
-    if not hooks:
-        return None
     times, layout, control = problem.times, problem.field.layout, problem.controller
 
     def own(value: float | Tensor) -> Tensor:  # what a hook does to it must not reach the solve
@@ -202,7 +255,7 @@ def _recorder(
         controller=control.name,
         controller_settings=control.settings(),
         adjoint=mode.name,
-        engine="plain",
+        engine=engine,
         stepping="joint" if problem.joint else "independent",
         t0=own(times.t0),
         t1=own(times.t1),
@@ -220,10 +273,17 @@ def _recorder(
 
 
 def _run(
-    problem: Problem, mode: Adjoint, own_ends: bool, dense: bool, recorder: Recorder | None
-) -> tuple[Outcome, Tensor | None, DenseRecord | None, EventLog | None]:
-    """Solve with autograd's graph if anything asks for it."""
-    graph, times = _needs_graph(problem), problem.times
+    problem: Problem,
+    mode: Adjoint,
+    own_ends: bool,
+    record: DenseRecord | None,
+    recorder: Recorder | None,
+) -> tuple[Outcome, Tensor | None, EventLog | None]:
+    """Solve by the plain loop, with autograd's graph if anything asks for it."""
+    times, y0 = problem.times, problem.y0
+    if bool((times.start < times.end).any()) and bool(y0.detach().isfinite().any()):
+        problem = dataclasses.replace(problem, slope0=problem.field(times.start, y0))
+    graph = _needs_graph(problem)
     outputs = None
     plan = problem.events
     if times.outputs is not None or plan is not None:
@@ -232,13 +292,12 @@ def _run(
             asked = times._replace(outputs=times.ts[:, :0])
         differ = graph and own_ends and times.ts.requires_grad
         outputs = Outputs(asked, differ, None if plan is None else plan.record)
-    record = DenseRecord() if dense else None
     outcome, ys = mode.integrate(problem, outputs, record, recorder, graph=graph)
     if plan is None or ys is None:
-        return outcome, ys, record, None
+        return outcome, ys, None
     asked = 0 if times.outputs is None else times.outputs.shape[1]
     log = event_log(plan, ys[:, asked:], times.start, times.direction, graph=graph)
-    return outcome, None if times.outputs is None else ys[:, :asked], record, log
+    return outcome, None if times.outputs is None else ys[:, :asked], log
 
 
 def _solution(
@@ -250,18 +309,19 @@ def _solution(
     began: float,
 ) -> Solution:
     layout, times = problem.field.layout, problem.times
-    sign = 1 if times.direction is None else times.direction
+    sign, t, last_dt = times.direction, outcome.t.detach(), outcome.last_dt
     if ys is None:
         ys = torch.where(outcome.arrived[:, None], outcome.y, torch.nan)[:, None]
-    calls = problem.field.calls
+    calls = problem.field.calls if outcome.n_f_calls is None else outcome.n_f_calls
+    evaluated = outcome.n_rows_evaluated
     return Solution(
         ts=times.ts,
         ys=layout.unflatten(ys),
         status=outcome.status,
-        t_reached=(outcome.t * sign).detach(),
+        t_reached=t if sign is None else t * sign,
         y_reached=layout.unflatten(outcome.y.detach().clone()),
         component=outcome.component,
-        last_dt=outcome.last_dt * sign,
+        last_dt=last_dt if sign is None else last_dt * sign,
         stats=Stats(
             n_steps=outcome.n_steps,
             n_accepted=outcome.n_accepted,
@@ -270,7 +330,7 @@ def _solution(
             n_jac_evals=_counted(outcome.n_jac_evals, outcome),
             n_newton_iterations=_counted(outcome.n_newton_iterations, outcome),
             n_f_calls=calls,
-            n_rows_evaluated=calls * layout.batch,
+            n_rows_evaluated=calls * layout.batch if evaluated is None else evaluated,
             wall_seconds=time.perf_counter() - began,
             f_seconds=problem.field.seconds,
         ),

@@ -214,7 +214,7 @@ class ExplicitStepper(ReplayingStepper):
         graph: bool,
     ):
         """Make the coefficients' tensors and room for the slopes."""
-        self._field, self._count = field, tableau.stages
+        self._field, self.stages = field, tableau.stages
         self._real = real_dtype(like.dtype)
         self._tab = tableau.coefficients(self._real, like.device)
         in_time = tableau.coefficients(time_dtype, like.device)
@@ -228,16 +228,16 @@ class ExplicitStepper(ReplayingStepper):
         self._extra_at_end = [c == 1 for c in exact.extra_c]
         extra = len(exact.extra_c)
         self._quiet = torch.no_grad if graph else nullcontext
-        self._stages = (GraphStages if graph else BufferStages)(self._count + extra, like)
+        self._stages = (GraphStages if graph else BufferStages)(self.stages + extra, like)
         # The slope at the end of the step, if some stage is that: the last one, or an extra one.
         at_end = [e for e, row in enumerate(exact.extra_a) if _is_end(row, exact.b)]
-        self._end_slope = self._count + at_end[0] if at_end else None
+        self.end_slope = self.stages + at_end[0] if at_end else None
         if tableau.fsal:
-            self._end_slope = self._count - 1
+            self.end_slope = self.stages - 1
         self._fsal, self._polynomial_made, self._stale = tableau.fsal, False, False
         self._known = 1  # slopes evaluated so far
         self._resting: Tensor | None = None  # (B, 1) bool
-        self.evals_per_attempt = self._count - 1
+        self.evals_per_attempt = self.stages - 1
         self.keeps_end_slope = tableau.fsal
         self.interpolant_evals = extra
         self.interpolant_gives_end_slope = bool(at_end) and not tableau.fsal
@@ -270,16 +270,16 @@ class ExplicitStepper(ReplayingStepper):
         if self._stale:
             stages.put(0, self._slope(t, y))
             self._stale = False
-        self._polynomial_made, self._known = False, self._count
+        self._polynomial_made, self._known = False, self.stages
         h = dt.to(self._real)[:, None]
-        y1 = self._evaluate_stages(t, dt, h, t_next, y, self._count)
+        y1 = self._evaluate_stages(t, dt, h, t_next, y, self.stages)
         stages.check()
         if tab.b_error is None:
             return Trial(y1, None)
         with self._quiet():
-            error = h * stages.combine(tab.b_error, self._count)
+            error = h * stages.combine(tab.b_error, self.stages)
             low = tab.b_error_low
-            error_low = None if low is None else h * stages.combine(low, self._count)
+            error_low = None if low is None else h * stages.combine(low, self.stages)
         return Trial(y1, error, error_low)
 
     def _evaluate_stages(
@@ -290,11 +290,11 @@ class ExplicitStepper(ReplayingStepper):
         field = self._field if self._resting is None else self._slope
         times = torch.addcmul(t, self._c, dt).unbind(0)
         y1 = y
-        for i in range(1, self._count):
+        for i in range(1, self.stages):
             y1 = torch.addcmul(y, h, stages.combine(tab.a[i], i))
             if i < count:
                 stages.put(i, field(t_next if self._at_end[i] else times[i], y1))
-        return y1 if self._fsal else torch.addcmul(y, h, stages.combine(tab.b, self._count))
+        return y1 if self._fsal else torch.addcmul(y, h, stages.combine(tab.b, self.stages))
 
     def replay(
         self,
@@ -308,8 +308,19 @@ class ExplicitStepper(ReplayingStepper):
     ) -> Tensor:
         """Take an accepted step once more, from its start alone."""
         self._stages.put(0, self._field(start, y))
-        count = self._count if polynomial or not self._fsal else self._count - 1
+        count = self.stages if polynomial or not self._fsal else self.stages - 1
         return self._evaluate_stages(t, dt, dt.to(self._real)[:, None], t_next, y, count)
+
+    @property
+    def nodes(self) -> tuple[Tensor, Tensor]:
+        """Places of stages in the step, as tensors: those of the step, those of its interpolant."""
+        return self._c, self._extra_c
+
+    def with_stages(self, kind: type["GraphStages"], like: Tensor) -> "ExplicitStepper":
+        """Return a stepper that keeps its slopes, like the state `(B, D)`, in another way."""
+        other = copy.copy(self)
+        other._stages = kind(self.stages + self.interpolant_evals, like)
+        return other
 
     def known_slopes(self) -> list[Tensor]:
         """Return the slopes evaluated so far."""
@@ -320,12 +331,12 @@ class ExplicitStepper(ReplayingStepper):
         other = copy.copy(self)
         other._stages = self._stages.holding(slopes)
         other._stale, other._known = not slopes, len(slopes)
-        other._polynomial_made = len(slopes) > self._count
+        other._polynomial_made = len(slopes) > self.stages
         return other
 
     def slopes(self) -> Tensor:
         """Return a copy of the slopes of the attempt just made, `(S, B, D)`."""
-        return self._stages.copy(self._count)
+        return self._stages.copy(self.stages)
 
     def polynomial(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, y1: Tensor) -> Tensor:
         """Return the dense output of the attempt just made, after its extra stages."""
@@ -333,18 +344,18 @@ class ExplicitStepper(ReplayingStepper):
         if len(tab.extra_a):
             times = torch.addcmul(t, self._extra_c, dt).unbind(0)
             for e, row in enumerate(tab.extra_a):
-                at = self._count + e
+                at = self.stages + e
                 state = torch.addcmul(y, h, stages.combine(row, at))
                 stages.put(at, self._slope(t_next if self._extra_at_end[e] else times[e], state))
             stages.check()
-        self._polynomial_made, self._known = True, self._count + len(tab.extra_a)
+        self._polynomial_made, self._known = True, self.stages + len(tab.extra_a)
         return stages.polynomial(self._interpolant) * h
 
     def advance(self, moved: Tensor) -> None:
         """Go on from the attempt just made in the rows `moved (B,)`."""
         self._known = 1
-        if self._end_slope is not None and (self._fsal or self._polynomial_made):
-            self._stages.take_over(moved[:, None], self._end_slope)
+        if self.end_slope is not None and (self._fsal or self._polynomial_made):
+            self._stages.take_over(moved[:, None], self.end_slope)
         else:
             self._stale = True
 
@@ -355,7 +366,7 @@ class ExplicitStepper(ReplayingStepper):
             self._stages.put(0, slope)
             self._stale = False
             return
-        last = self._count - 1  # free between attempts
+        last = self.stages - 1  # free between attempts
         self._stages.put(last, slope)
         self._stages.take_over(rows[:, None], last)
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar, final
 
+import torch
 from torch import Tensor
 
 from solver.statistics.base import Attempts, Statistic
@@ -33,3 +34,36 @@ class Limiter(Statistic):
     def measure(self, attempts: Attempts) -> Tensor:
         """Return the code, `(n, B)` int64."""
         return attempts.limiter
+
+
+def limiter_codes(
+    *,
+    failed_before: Tensor,
+    first: Tensor,
+    t: Tensor,
+    dt: Tensor,
+    dt_min: Tensor | float | None,
+    dt_max: Tensor | float | None,
+    reach: Tensor,
+    jump: Tensor | None,
+) -> Tensor:
+    """Return what set the size of attempts, int64 like `dt`.
+
+    Args:
+        failed_before: the attempt before was not finite, bool.
+        first: it is the first attempt of the solve, bool.
+        t, dt: time and size tried.
+        dt_min, dt_max: bounds of the size.
+        reach: cut to end at a stop, bool.
+        jump: that stop is a jump, bool; None if there are none.
+    """
+    codes = torch.where(failed_before, NON_FINITE, ACCURACY)
+    codes = torch.where(first, FIRST, codes)
+    rounding = 4 * torch.finfo(t.dtype).eps * t.abs()  # of a step that begins at t
+    if dt_min is not None:
+        codes = torch.where(dt - rounding <= dt_min, DT_MIN, codes)
+    if dt_max is not None:
+        codes = torch.where(dt + rounding >= dt_max, DT_MAX, codes)
+    if jump is None:
+        return torch.where(reach, SPAN, codes)
+    return torch.where(reach, torch.where(jump, JUMP, SPAN), codes)

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = ("solver", "inspector", "sample_problems", "app")
 MAY_IMPORT = {
-    "solver": {"torch"},
+    "solver": {"torch", "numpy"},
     "sample_problems": {"torch", "solver"},
     "inspector": {"torch", "solver", "numpy", "pandas", "pyarrow"},
     "app": {"inspector", "solver", "sample_problems", "streamlit", "plotly"}

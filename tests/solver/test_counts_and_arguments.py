@@ -176,7 +176,7 @@ def test_dense_output_of_a_failed_row_ends_where_it_failed():
         ({"method": "rk4", "controller": "pid", "dt0": 0.1}, "'rk4' has no error estimate"),
         ({"controller": "fixed"}, "dt0 is missing"),
         ({"adjoint": "backprob"}, "did you mean 'backprop'"),
-        ({"engine": "warp"}, "known are auto, plain"),
+        ({"engine": "warp"}, "known are auto, compiled, plain"),
         ({"stepping": "together"}, "stepping is 'together'"),
         ({"stepping": "joint", "t0": torch.tensor([0.0, 0.5])}, "all rows need the same t0"),
         ({"time_dtype": torch.int64}, "time_dtype is torch.int64"),

@@ -1,0 +1,633 @@
+"""The C++ text of a traced solve: lanes of rows stepped together, each at its own time.
+
+Rows are taken `L` at a time. All their state lies in small arrays, one number a lane, which stay in
+the processor's first cache, and one pass over its vectors is one attempt. Rare
+things (a row ends, fails, passes an output) are done lane by lane after it.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from solver.compiled.body import Body
+from solver.compiled.expression import (
+    BOOL,
+    F32,
+    F64,
+    FUNCTIONS,
+    I64,
+    VECTORS,
+    Node,
+    reachable,
+    text_of,
+)
+from solver.compiled.symbolic import KINDS
+
+UNROLL = 2  # vectors side by side, so that the latency of one is hidden behind the other
+
+PRELUDE = """\
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+#define BYTES 64
+#define ISA e
+#elif defined(__AVX2__)
+#define BYTES 32
+#define ISA d
+#else
+#define BYTES 16
+#define ISA b
+#endif
+typedef %(whole)s whole;
+#define W (BYTES / %(size)d)
+constexpr int U = %(unroll)d, L = W * U;
+typedef float vf __attribute__((vector_size(4 * W), may_alias, aligned(4)));
+typedef double vd __attribute__((vector_size(8 * W), may_alias, aligned(8)));
+typedef int32_t vi32 __attribute__((vector_size(4 * W), may_alias));
+typedef int64_t vi64 __attribute__((vector_size(8 * W), may_alias));
+typedef whole vi __attribute__((vector_size(BYTES), may_alias));
+#define F static inline __attribute__((always_inline))
+F vi mask(vi m) { return m; }
+F vi mask(%(other)s m) { return __builtin_convertvector(m, vi); }
+F vi all(bool x) { return vi{} - (whole)x; }
+F vf pick(vi m, vf a, vf b) { return __builtin_convertvector(m, vi32) ? a : b; }
+F vd pick(vi m, vd a, vd b) { return __builtin_convertvector(m, vi64) ? a : b; }
+F vi pick(vi m, vi a, vi b) { return (m & a) | (~m & b); }
+F vf magnitude(vf x) { return (vf)((vi32)x & 0x7fffffff); }
+F vd magnitude(vd x) { return (vd)((vi64)x & 0x7fffffffffffffffLL); }
+F vf signs(vf x) { return __builtin_convertvector((x < 0) - (x > 0), vf); }
+F vd signs(vd x) { return __builtin_convertvector((x < 0) - (x > 0), vd); }
+F vf lanes_vf(const float* x, int u) { return *(const vf*)(x + u * W); }
+F vd lanes_vd(const double* x, int u) { return *(const vd*)(x + u * W); }
+F vi lanes_vi(const int64_t* x, int u) {
+  vi64 v; memcpy(&v, x + u * W, sizeof v); return __builtin_convertvector(v, vi);
+}
+F vi truth(const float* x, int u) { return mask(lanes_vf(x, u) != 0); }
+F vi truth(const double* x, int u) { return mask(lanes_vd(x, u) != 0); }
+F void put(float* x, int u, vf v) { *(vf*)(x + u * W) = v; }
+F void put(double* x, int u, vd v) { *(vd*)(x + u * W) = v; }
+F void put(int64_t* x, int u, vi v) {
+  const vi64 w = __builtin_convertvector(v, vi64); memcpy(x + u * W, &w, sizeof w);
+}
+F void put_mask(float* x, int u, vi m) { put(x, u, pick(m, vf{} + 1, vf{})); }
+F void put_mask(double* x, int u, vi m) { put(x, u, pick(m, vd{} + 1, vd{})); }
+F void put_mask(uint8_t* x, int u, vi m) { for (int i = 0; i < W; i++) x[u * W + i] = m[i] != 0; }
+// A row times a matrix (K, H): eight sums at a time stay in registers.
+template <int K_, int H, typename T, typename V>
+static __attribute__((noinline)) void product(const T* m, const V* x, V* y) {
+  int j = 0;
+  for (; j + 8 <= H; j += 8) {
+    V s[8] = {};
+    for (int k = 0; k < K_; k++) for (int i = 0; i < 8; i++) s[i] += x[k] * m[k * H + j + i];
+    for (int i = 0; i < 8; i++) y[j + i] = s[i];
+  }
+  for (; j < H; j++) {
+    V s = {};
+    for (int k = 0; k < K_; k++) s += x[k] * m[k * H + j];
+    y[j] = s;
+  }
+}
+F bool any(vi m) {
+#if BYTES == 64
+  return _mm512_test_epi64_mask((__m512i)m, (__m512i)m) != 0;
+#elif BYTES == 32
+  return !_mm256_testz_si256((__m256i)m, (__m256i)m);
+#else
+  whole s = 0; for (int i = 0; i < W; i++) s |= m[i]; return s != 0;
+#endif
+}
+#define LANES(T, x) alignas(64) T x[L]
+#define EACH_VECTOR for (int u = 0; u < U; u++)
+// Functions of one vector, element by element where there is no vector form.
+#define ONE(name, V, T, fn) F V v_##name(V x) { \\
+  alignas(64) T a[W]; memcpy(a, &x, sizeof a); \\
+  for (int i = 0; i < W; i++) a[i] = fn(a[i]); \\
+  V r; memcpy(&r, a, sizeof a); return r; }
+#define TWO(name, V, T, fn) F V v_##name(V x, V y) { \\
+  alignas(64) T a[W], b[W]; memcpy(a, &x, sizeof a); memcpy(b, &y, sizeof b); \\
+  for (int i = 0; i < W; i++) a[i] = fn(a[i], b[i]); \\
+  V r; memcpy(&r, a, sizeof a); return r; }
+#define GLUE3(a, b, c, d) a##b##c##d
+#define GLUE(a, b, c, d) GLUE3(a, b, c, d)
+#define SAME(name, V, symbol) extern "C" V symbol(V) __attribute__((const, nothrow)); \\
+  F V v_##name(V x) { return symbol(x); }
+#define SAME2(name, V, symbol) extern "C" V symbol(V, V) __attribute__((const, nothrow)); \\
+  F V v_##name(V x, V y) { return symbol(x, y); }
+"""
+# What glibc's libmvec has for vectors (since 2.22, the last ones since 2.35).
+VECTOR_FUNCTIONS = frozenset(
+    [
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "erf",
+        "erfc",
+        "atan2",
+        "pow",
+    ]
+)
+
+
+def prelude(used: Iterable[str], single: bool) -> str:
+    """Return the head of the file: vector types, and the functions used.
+
+    Args:
+        used: names of functions.
+        single: state and time are both float32, so that twice as many rows fit a vector.
+    """
+    whole, other = ("int32_t", "vi64") if single else ("int64_t", "vi32")
+    size = 4 if single else 8
+    text = PRELUDE % {"whole": whole, "other": other, "unroll": UNROLL, "size": size}
+    lines = [text]
+    for name in sorted(used):
+        two = name in ("pow", "atan2")
+        shape, same = ("TWO", "SAME2") if two else ("ONE", "SAME")
+        forms = (("vd", "double", "", 8), ("vf", "float", "f", 4))
+        for vector, kind, suffix, size in forms:
+            plain = f"{shape}({name}, {vector}, {kind}, std::{name})"
+            if name not in VECTOR_FUNCTIONS:
+                lines.append(plain)
+                continue
+            arguments = "vv" if two else "v"
+            lines.append("#if defined(__x86_64__) && defined(__GLIBC__) && !defined(SCALAR)")
+            for bytes_, isa in ((64, "e"), (32, "d"), (16, "b")):
+                count = bytes_ // size
+                symbol = f"_ZGV{isa}N{count}{arguments}_{name}{suffix}"
+                # the vector type has W elements, of which this size takes so many bytes
+                word = "#if" if bytes_ == 64 else "#elif"
+                lines.append(f"{word} W * {size} == {bytes_} && BYTES >= {bytes_}")
+                lines.append(f"{same}({name}, {vector}, {symbol})")
+            lines += ["#else", plain, "#endif", "#else", plain, "#endif"]
+    return "\n".join(lines)
+
+
+class Layout:
+    """Which lane arrays there are, of which type, and where they are kept between calls."""
+
+    def __init__(self, body: Body, dim: int, state: str, time: str):
+        """Name the arrays: `t`, `y0`, `k0`, ... and their types."""
+        self.kinds: dict[str, str] = {}
+        for name in ("t", "asked", "end", "stretch", "smallest", "running"):
+            self.kinds[name] = time
+        if "fixed" in body.begin:
+            self.kinds["fixed"] = time
+        keeps = "k0" in body.begin or (dim == 0 and "k" in body.begin)
+        self.kinds |= {f"y{d}": state for d in range(dim)}
+        if keeps:
+            self.kinds |= {f"k{d}": state for d in range(dim)}
+        for i, dtype in enumerate(body.history):
+            kind = KINDS[dtype]
+            self.kinds[f"h{i}"] = time if kind == BOOL else kind
+        self.kinds["prev"] = state
+        self.kinds["accepted"] = time
+        # kept for rows, not touched in the vectorised loop
+        self.counts = ("n_steps", "extra", "status", "component", "on_accept", "index")
+        self.places: dict[str, tuple[str, int]] = {}
+        totals = {F32: 0, F64: 0}
+        for name, kind in self.kinds.items():
+            self.places[name] = (kind, totals[kind])
+            totals[kind] += 1
+        self.places["last_dt"] = (time, totals[time])
+        totals[time] += 1
+        self.totals = totals
+
+
+def emit(
+    body: Body,
+    *,
+    dim: int,
+    state: str,
+    time: str,
+    outputs: bool,
+    dense: bool,
+    states: bool,
+    recorded: bool,
+    column_kinds: Mapping[str, str],
+    polynomial_kind: str,
+    interpolant_evals: int,
+    gives_end_slope: bool,
+    automatic: bool,
+) -> str:
+    """Return the source; `run` in it is described in `engine.py`.
+
+    Args:
+        body: the traced parts.
+        dim, state, time: D and the C++ types of state and time.
+        outputs, dense, states, recorded: whether outputs are read off polynomials, polynomials
+            kept, states and attempts recorded.
+        column_kinds: types of further columns.
+        polynomial_kind: type of the polynomials' coefficients.
+        interpolant_evals, gives_end_slope: what a polynomial costs, see `Stepper`.
+        automatic: the first step is chosen, not given.
+    """
+    layout = Layout(body, dim, state, time)
+    slots = body.trace.slots
+    parts = [body.begin, body.attempt, body.failure, body.polynomial, body.columns]
+    used = {node.op for part in parts for node in reachable(part.values())}
+    out = [prelude(used & set(FUNCTIONS), single=(state, time) == (F32, F32))]
+    out.append("struct Arguments {\n  void** p; const int64_t* q; const double* K;\n};\n")
+    pointers = _Pointers(layout, slots, column_kinds, state, time, polynomial_kind)
+
+    # ---- begin
+    out.append("static void begin(const Arguments& a, const int64_t* rows, int m) {")
+    out.append(pointers.unpack())
+    out.append("  const double* K = a.K; (void)K; const int64_t B = a.q[0]; (void)B;")
+    out.append(_per_row(slots))
+    names = [f"y{d}" for d in range(dim)]
+    out.append(f"  LANES({time}, t); LANES({time}, end);")
+    out += [f"  LANES({state}, {name});" for name in names]
+    if not automatic:
+        out.append(f"  LANES({time}, first);")
+    stores = dict(body.begin)
+    for name in stores:
+        if name not in ("end", "t"):
+            out.append(f"  LANES({_lane_kind(name, stores[name], layout, time)}, {name});")
+    out.append("  for (int l = 0; l < L; l++) {\n    const int64_t r = rows[l < m ? l : 0];")
+    out.append("    t[l] = START[r]; end[l] = END[r];")
+    out += [f"    {name}[l] = Y0[r * {dim} + {d}];" for d, name in enumerate(names)]
+    if not automatic:
+        out.append("    first[l] = FIRST[r];")
+    out.append("  }")
+    out.append(_loop(stores, layout, time, "  "))
+    out.append("  for (int l = 0; l < m; l++) {\n    const int64_t r = rows[l];")
+    for name, (kind, place) in layout.places.items():
+        if name in stores or name in ("t", *names):
+            out.append(f"    S_{kind}[{place} * B + r] = {name}[l];")
+        elif name == "accepted":
+            out.append(f"    S_{kind}[{place} * B + r] = 0;")
+        elif name == "last_dt":
+            out.append(f"    S_{kind}[{place} * B + r] = NAN;")
+    for place, name in enumerate(layout.counts):
+        if name in stores:
+            out.append(f"    C[{place} * B + r] = {name}[l];")
+        elif name in ("n_steps", "on_accept"):
+            out.append(f"    C[{place} * B + r] = {0 if name == 'n_steps' else 1};")
+    out.append("  }\n}\n")
+
+    # ---- one block of rows
+    out.append(
+        "static int64_t block(const Arguments& a, const int64_t* rows, int m, int64_t done,\n"
+        "                     int64_t most) {"
+    )
+    out.append(pointers.unpack())
+    out.append("  const double* K = a.K; (void)K; const int64_t B = a.q[0]; (void)B;")
+    out.append("  const int64_t T = a.q[4]; (void)T; const int64_t start = done;")
+    out.append(_per_row(slots))
+    carried = [name for name in layout.kinds if name not in ("stretch", "smallest")]
+    out += [f"  LANES({kind}, {name});" for name, kind in layout.kinds.items()]
+    poly_loads = _lane_names(body.polynomial) if body.polynomial else set()
+    failure_loads = _lane_names(body.failure)
+    kept = sorted((poly_loads | failure_loads | {"tried", "gone", "was", "moved"}) - set(carried))
+    kept = [name for name in kept if name in body.attempt]
+    if recorded or outputs or dense:
+        kept += [n for n in ("t_old", "dt", "t_next") if n not in kept]
+        kept += [f"y_old{d}" for d in range(dim) if f"y_old{d}" not in kept and (outputs or dense)]
+    if recorded and "own" not in kept:
+        kept.append("own")
+    for name in kept:
+        out.append(f"  LANES({_lane_kind(name, body.attempt[name], layout, time)}, {name});")
+    for name, kind in column_kinds.items():
+        out.append(f"  LANES({kind}, col_{name});")
+    for name in body.polynomial:
+        out.append(f"  LANES({polynomial_kind}, {name});")
+    out.append("  LANES(int64_t, code); LANES(int64_t, worst);")
+    if outputs:
+        out.append(f"  LANES({time}, upcoming);")
+    out.append("  for (int l = 0; l < L; l++) {\n    const int64_t r = rows[l < m ? l : 0];")
+    for name, (kind, place) in layout.places.items():
+        if name in layout.kinds:
+            out.append(f"    {name}[l] = S_{kind}[{place} * B + r];")
+    if outputs:
+        index = layout.counts.index("index")
+        out.append(f"    const int64_t i = C[{index} * B + r];")
+        out.append("    upcoming[l] = i < T ? SEARCH[r * T + i] : INFINITY;")
+    out.append("    if (l >= m) running[l] = 0;\n  }")
+    out.append("  for (; done < start + most; done++) {")
+    out.append("    vi alive = vi{}, rare = vi{}, hits = vi{};")
+    out.append("    EACH_VECTOR {")
+    stores = {name: body.attempt[name] for name in (*carried, *kept) if name in body.attempt}
+    stores = {k: v for k, v in stores.items() if v.args != (f"{k}[l]",)}  # stays as it is
+    stores |= {f"col_{name}": node for name, node in body.columns.items()}
+    text, names_of = _statements([*stores.values()], "      ")
+    out.append(text)
+    moved, was = names_of[body.attempt["moved"].number], names_of[body.attempt["was"].number]
+    running = names_of[body.attempt["running"].number]
+    out.append(f"      put(accepted, u, lanes_{VECTORS[time]}(accepted, u) + "
+               f"pick({moved}, {VECTORS[time]}{{}} + 1, {VECTORS[time]}{{}}));")  # fmt: skip
+    out.append(f"      alive |= {running}; rare |= {was} & ~{running};")
+    if outputs:
+        t_next = names_of[body.attempt["t_next"].number]
+        out.append(
+            f"      const vi hit = {moved} & mask(lanes_{VECTORS[time]}(upcoming, u) <= {t_next});"
+        )
+        out.append("      hits |= hit;")
+    out.append(_stores(stores, names_of, layout, time, "      "))
+    out.append("    }")
+    if dense:
+        out.append(_loop(body.polynomial, layout, time, "    "))
+    if outputs:
+        out.append("    if (any(hits)) {")
+        if not dense:
+            out.append(_loop(body.polynomial, layout, time, "      "))
+        out.append(_output_loop(layout, dim, state, polynomial_kind, body, interpolant_evals,
+                                gives_end_slope, dense))  # fmt: skip
+        out.append("    }")
+    if dense:
+        extra = layout.counts.index("extra")
+        gain = f" - (running[l] != 0 ? {int(gives_end_slope)} : 0)"
+        out.append(
+            f"    for (int l = 0; l < m; l++) if (moved[l] != 0) C[{extra} * B + rows[l]] += "
+            f"{interpolant_evals}{gain};"
+        )
+    if recorded:
+        out.append(_record_loop(column_kinds, state, time, dim, states, dense, body))
+    out.append("    if (any(rare)) {")
+    out.append(_loop(body.failure, layout, time, "      "))
+    c = {name: place for place, name in enumerate(layout.counts)}
+    kind, place = layout.places["last_dt"]
+    out.append(
+        f"      for (int l = 0; l < m; l++) if (was[l] != 0 && running[l] == 0) {{\n"
+        f"        const int64_t r = rows[l];\n        C[{c['n_steps']} * B + r] = done + 1;\n"
+        f"        if (gone[l] != 0) {{\n          C[{c['status']} * B + r] = code[l];\n"
+        f"          C[{c['component']} * B + r] = worst[l];\n"
+        f"          C[{c['on_accept']} * B + r] = moved[l] != 0;\n"
+        f"          S_{kind}[{place} * B + r] = tried[l];\n        }}\n      }}\n    }}"
+    )
+    out.append("    if (a.q[10] && !any(alive)) { done++; break; }\n  }")
+    out.append("  for (int l = 0; l < m; l++) {\n    const int64_t r = rows[l];")
+    for name in carried:
+        kind, place = layout.places[name]
+        out.append(f"    S_{kind}[{place} * B + r] = {name}[l];")
+    out.append("  }\n  return done - start;\n}\n")
+    out.append(_run(layout, column_kinds, state, time, dim, states, recorded, pointers.unpack()))
+    return "\n".join(out)
+
+
+class _Pointers:
+    """The order in which tensors are handed over."""
+
+    def __init__(
+        self, layout: Layout, slots: list, column_kinds: Mapping[str, str], state: str, time: str,
+        polynomial_kind: str,
+    ):  # fmt: skip
+        names = [
+            ("S_float", F32), ("S_double", F64), ("C", I64), ("Y0", state), ("START", time),
+            ("END", time), ("FIRST", time), ("SEARCH", time), ("YS", state), ("R_t", time),
+            ("R_dt", time), ("R_ratio", state), ("R_moved", "uint8_t"), ("R_running", "uint8_t"),
+            ("R_y", state), ("R_start", state), ("R_polynomial", polynomial_kind),
+            ("R_step", time),
+        ]  # fmt: skip
+        names += [(f"R_{name}", kind) for name, kind in column_kinds.items()]
+        names += [(f"U{i}", slot.kind) for i, slot in enumerate(slots)]
+        self.names = names
+
+    def unpack(self) -> str:
+        """Return the declarations."""
+        lines = []
+        for i, (name, kind) in enumerate(self.names):
+            kind = "uint8_t" if kind == BOOL else kind
+            lines.append(f"  {kind}* {name} = ({kind}*)a.p[{i}]; (void){name};")
+        return "\n".join(lines)
+
+
+def pointer_names(
+    body: Body, column_kinds: Mapping[str, str], dim: int, state: str, time: str, polynomial: str
+) -> list[str]:
+    """Return the names of the tensors that `run` takes, in order."""
+    layout = Layout(body, dim, state, time)
+    pointers = _Pointers(layout, body.trace.slots, column_kinds, state, time, polynomial)
+    return [name for name, _ in pointers.names]
+
+
+def _per_row(slots: list) -> str:
+    """Load what each row has of its own from tensors outside."""
+    lines = []
+    for i, slot in enumerate(slots):
+        if slot.axis is not None:
+            lines += [
+                f"  LANES({slot.kind}, c{i}_{j}); for (int l = 0; l < L; l++) "
+                f"c{i}_{j}[l] = U{i}[{j} * B + rows[l < m ? l : 0]];"
+                for j in range(slot.size)
+            ]
+    return "\n".join(lines)
+
+
+def _lane_names(part: Mapping[str, Node]) -> set[str]:
+    """Return the lane arrays that a part loads from."""
+    names = set()
+    for node in reachable(part.values()):
+        if node.op == "load" and "[l]" in node.args[0]:
+            names.add(node.args[0].lstrip("(").partition("[")[0])
+    return names
+
+
+def _lane_kind(name: str, node: Node, layout: Layout, time: str) -> str:
+    if name in layout.kinds:
+        return layout.kinds[name]
+    return time if node.kind == BOOL else node.kind
+
+
+def _statements(roots: list[Node], indent: str) -> tuple[str, dict[int, str]]:
+    lines, names = [], {}
+    for node in reachable(roots):
+        if node.op == "product":
+            names[node.number] = f"p{node.number}"
+            lines += _product(node, names, indent)
+            continue
+        names[node.number] = f"v{node.number}"
+        lines.append(f"{indent}const {VECTORS[node.kind]} v{node.number} = {text_of(node, names)};")
+    return "\n".join(lines), names
+
+
+def _product(node: Node, names: dict[int, str], indent: str) -> list[str]:
+    """Multiply a row with a matrix that all rows share."""
+    slot, inner, outer, *inputs = node.args
+    vector = VECTORS[node.kind]
+    loads = ", ".join(names[x.number] for x in inputs)
+    return [
+        f"{indent}{vector} p{node.number}[{outer}];",
+        f"{indent}{{ const {vector} x[{inner}] = {{{loads}}};",
+        f"{indent}  product<{inner}, {outer}>(U{slot}, x, p{node.number}); }}",
+    ]
+
+
+def _stores(
+    stores: Mapping[str, Node], names: dict[int, str], layout: Layout, time: str, indent: str
+) -> str:
+    lines = []
+    for name, node in stores.items():
+        word = "put_mask" if node.kind == BOOL else "put"
+        lines.append(f"{indent}{word}({name}, u, {names[node.number]});")
+    return "\n".join(lines)
+
+
+def _loop(part: Mapping[str, Node], layout: Layout, time: str, indent: str) -> str:
+    text, names = _statements([*part.values()], indent + "  ")
+    stores = _stores(part, names, layout, time, indent + "  ")
+    return f"{indent}EACH_VECTOR {{\n{text}\n{stores}\n{indent}}}"
+
+
+def _output_loop(
+    layout: Layout, dim: int, state: str, kind: str, body: Body, evals: int, gives: bool,
+    dense: bool,
+) -> str:  # fmt: skip
+    """Evaluate all outputs that the lanes passed, by Horner's rule."""
+    index, extra = layout.counts.index("index"), layout.counts.index("extra")
+    lines = [
+        "      for (int l = 0; l < m; l++) {",
+        "        if (moved[l] == 0 || !(upcoming[l] <= t_next[l])) continue;",
+        f"        const int64_t r = rows[l]; int64_t i = C[{index} * B + r];",
+        "        while (i < T && SEARCH[r * T + i] <= t_next[l]) {",
+        f"          const {kind} theta = ({kind})((SEARCH[r * T + i] - t_old[l]) / dt[l]);",
+        f"          {state}* y = YS + (r * T + i) * {dim};",
+    ]
+    for d in range(dim):
+        lines.append(f"          {{ {kind} total = P{body.degree - 1}_{d}[l];")
+        lines += [
+            f"            total = P{j}_{d}[l] + total * theta;"
+            for j in range(body.degree - 2, -1, -1)
+        ]
+        lines.append(f"            y[{d}] = ({state})(({kind})y_old{d}[l] + total * theta); }}")
+    lines += [
+        "          i++;\n        }",
+        f"        C[{index} * B + r] = i;",
+        "        upcoming[l] = i < T ? SEARCH[r * T + i] : INFINITY;",
+    ]
+    if evals and not dense:
+        gain = " - (running[l] != 0 ? 1 : 0)" if gives else ""
+        lines.append(f"        C[{extra} * B + r] += {evals}{gain};")
+    lines.append("      }")
+    return "\n".join(lines)
+
+
+def _record_loop(
+    column_kinds: Mapping[str, str], state: str, time: str, dim: int, states: bool, dense: bool,
+    body: Body,
+) -> str:  # fmt: skip
+    """Write the attempt into the record: `(attempt, row)`."""
+    plain = [("R_t", "t_old"), ("R_dt", "tried"), ("R_ratio", "own")]
+    plain += [(f"R_{name}", f"col_{name}") for name in column_kinds]
+    lines = [
+        "    const int64_t at = (done - a.q[5]) * B;",
+        "    if (m == L && rows[L - 1] == rows[0] + L - 1) {",
+        "      const int64_t w = at + rows[0];",
+    ]
+    lines += [f"      memcpy({r} + w, {name}, sizeof({name}));" for r, name in plain]
+    lines.append("      for (int l = 0; l < L; l++) R_moved[w + l] = moved[l] != 0;")
+    lines.append("      for (int l = 0; l < L; l++) R_running[w + l] = was[l] != 0;")
+    lines.append("    } else for (int l = 0; l < m; l++) {\n      const int64_t w = at + rows[l];")
+    lines += [f"      {r}[w] = {name}[l];" for r, name in plain]
+    lines.append("      R_moved[w] = moved[l] != 0; R_running[w] = was[l] != 0;\n    }")
+    if states or dense:
+        lines.append("    for (int l = 0; l < m; l++) {")
+        if states:
+            lines += [f"      R_y[(at + rows[l]) * {dim} + {d}] = y{d}[l];" for d in range(dim)]
+        if dense:
+            lines.append("      R_step[at + rows[l]] = dt[l];")
+            lines += [
+                f"      R_start[(at + rows[l]) * {dim} + {d}] = y_old{d}[l];" for d in range(dim)
+            ]
+            size = body.degree * dim
+            for j in range(body.degree):
+                for d in range(dim):
+                    place = f"(at + rows[l]) * {size} + {j * dim + d}"
+                    lines.append(f"      R_polynomial[{place}] = P{j}_{d}[l];")
+        lines.append("    }")
+    return "\n".join(lines)
+
+
+def _run(
+    layout: Layout, column_kinds: Mapping[str, str], state: str, time: str, dim: int, states: bool,
+    recorded: bool, unpack: str,
+) -> str:  # fmt: skip
+    kind, place = layout.places["running"]
+    running = "alive[rows[i]] != 0"
+    fill = ""
+    if recorded:
+        fill = unpack + "\n" + _fill(layout, column_kinds, time, dim, states)
+    lines = [
+        # q: B, running rows, attempts done, attempts allowed now, T, first attempt of the record,
+        # whether to begin, milliseconds, attempts a round, attempts of all rows,
+        # whether rows that are done are left out
+        'extern "C" int64_t run(void** p, int64_t* q, const double* K, int64_t* rows) {',
+        "  const Arguments a{p, q, K};",
+        "  const int64_t B = q[0]; int64_t n = q[1], done = q[2];",
+        f"  {kind}* const alive = ({kind}*)p[{0 if kind == F32 else 1}] + {place} * B;",
+        "  const auto began = std::chrono::steady_clock::now();",
+        "  if (q[6]) {",
+        "    for (int64_t i = 0; i < n; i += L) begin(a, rows + i, (int)(n - i < L ? n - i : L));",
+        "    int64_t left = 0;",
+        f"    for (int64_t i = 0; i < n; i++) if ({running}) rows[left++] = rows[i];",
+        "    n = left;",
+        "  }",
+        "  const int64_t limit = done + q[3];",
+        "  while (n > 0 && done < limit) {",
+        "    int64_t most = q[8], used = 0;",
+        "    if (most > limit - done) most = limit - done;",
+        "    for (int64_t i = 0; i < n; i += L) {",
+        "      const int m = (int)(n - i < L ? n - i : L);",
+        "      const int64_t s = block(a, rows + i, m, done, most);",
+        "      q[9] += s * m;",
+        "      if (s > used) used = s;",
+        "    }",
+        "    done += used;",
+        "    int64_t left = 0;",
+        f"    for (int64_t i = 0; i < n; i++) if ({running}) left++;",
+        "    if (q[10] || left == 0) {",
+        "      int64_t k = 0;",
+        f"      for (int64_t i = 0; i < n; i++) if ({running}) rows[k++] = rows[i];",
+        "      n = k;",
+        "    }",
+        "    if (std::chrono::duration_cast<std::chrono::milliseconds>(",
+        "            std::chrono::steady_clock::now() - began).count() >= q[7]) break;",
+        "  }",
+        fill,
+        "  q[1] = n; q[2] = done;",
+        "  return n;",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _fill(
+    layout: Layout, column_kinds: Mapping[str, str], time: str, dim: int, states: bool
+) -> str:
+    """Write into the record what rows do that have ended: nothing."""
+    steps = layout.counts.index("n_steps")
+    kind, place = layout.places["t"]
+    lines = [
+        "  const int64_t before = q[2], used = done - before;",
+        "  for (int64_t r = 0; r < B; r++) {",
+        "    if (alive[r] != 0) continue;",
+        f"    int64_t s = C[{steps} * B + r] - before; if (s < 0) s = 0;",
+        "    for (; s < used; s++) {",
+        "      const int64_t w = s * B + r;",
+        f"      R_t[w] = S_{kind}[{place} * B + r]; R_dt[w] = 0; R_ratio[w] = 0;",
+        "      R_moved[w] = 0; R_running[w] = 0;",
+    ]
+    lines += [f"      R_{name}[w] = 0;" for name in column_kinds]
+    if states:
+        for d in range(dim):
+            kind, place = layout.places[f"y{d}"]
+            lines.append(f"      R_y[w * {dim} + {d}] = S_{kind}[{place} * B + r];")
+    lines.append("    }\n  }")
+    return "\n".join(lines)
