@@ -47,8 +47,9 @@ def checks_for(case: dict[str, Any], method: str) -> list[tuple[dict[str, Any], 
     """The checks that hold for a method, each with its bound.
 
     BDF of order 1 and 2, which is what 1e-3 gets, is 250 units late at the jumps of `vdp_mu1000`,
-    where one unit of time is a thousand of them. The tightest take thousands of steps of BDF, and minutes in the longest cases. Kvaerno's stages
-    have order 2, so it is not held to the bound that is made from methods of stage order 3 and up.
+    where one unit of time is a thousand of them. The tightest take thousands of steps of BDF, and
+    minutes in the longest cases. Kvaerno's stages have order 2, so it is not held to the bound
+    that is made from methods of stage order 3 and up.
     """
     long = case["dim"] > 50 or case["id"] in LONG
     tightest = 1e-6 if method == "bdf" or long else 1e-9
