@@ -24,6 +24,8 @@ from inspector.training import TrainingRecorder, checked_tags
 from solver.hooks import BackwardInfo, SolveEnd, SolveInfo, StepBlock
 from solver.statistics.base import Statistic
 
+MEMORY_EVERY = 10  # backward pass in which graphs are measured, which costs about an evaluation
+
 
 @dataclass
 class _Solve:
@@ -147,6 +149,7 @@ class Inspector(TrainingRecorder):
         # Solves that may still have a backward pass: number and what they are kept or let go with.
         self._numbers: WeakKeyDictionary[SolveInfo, tuple[int, Hashable]] = WeakKeyDictionary()
         self._seen = itertools.count()
+        self._passes = 0  # backward passes seen
         self._begin_training()
 
     def note_parameters(self, parameters: Mapping[str, Any]) -> None:
@@ -280,11 +283,17 @@ class Inspector(TrainingRecorder):
 
     def on_backward(self, info: BackwardInfo) -> None:
         """Write what a backward pass took."""
+        self._passes += 1
         known = self._numbers.get(info.solve)
         if known is None or self._writer is None:
             return
         record = backward_record(info, known[0], self._iterations.number)
         self._writer.line("solves", lambda: record)
+
+    @property
+    def wants_memory(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether graphs are measured: in each tenth backward pass, the first one included."""
+        return self._passes % MEMORY_EVERY == 0
 
     def _put(self, solve: _Solve, block: Block, kind: Kind) -> None:
         if self._thinning is not None:

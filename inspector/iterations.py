@@ -31,7 +31,7 @@ class Samples:
 
     def __init__(self, ids: Tensor | np.ndarray | Iterable[Any]) -> None:
         self._copy: Copy | None = None
-        self._list: list[Any] = []
+        self._ids: Any = []
         if isinstance(ids, Tensor):
             if ids.ndim != 1 or ids.is_floating_point() or ids.is_complex():
                 raise ValueError(
@@ -48,14 +48,16 @@ class Samples:
                 raise TypeError(
                     f"sample_ids holds {one!r}: must be whole numbers or words, one for each row"
                 )
-        self._list = [one if isinstance(one, str) else int(one) for one in listed]
+        self._ids = [one if isinstance(one, str) else int(one) for one in listed]
+        if not any(isinstance(one, str) for one in listed):
+            self._ids = np.array(self._ids, "i8")
         self.count = len(listed)
 
-    def listed(self) -> list[Any]:
-        """Return the ids; waits for those that come from a device."""
+    def listed(self) -> "np.ndarray | list[Any]":
+        """Return the ids `(B,)`; waits for those that come from a device."""
         if self._copy is not None:
-            self._list, self._copy = self._copy.arrays()["ids"].tolist(), None
-        return self._list
+            self._ids, self._copy = self._copy.arrays()["ids"], None
+        return self._ids
 
 
 @dataclass

@@ -146,9 +146,10 @@ class TrainingRecorder(Hook):
         Of an optimizer: norm of the gradient and learning rates of each step; in each tenth norm of
         the parameters, the update as a share of it, and the statistics it offers (those of
         `solver.optim`: effective step size, agreement of signs, diagonal of the Hessian). Of a
-        model: the norm of the gradients of each part, and the name of the parameter whose gradient
-        is not finite. Nothing is put on a model; an optimizer gets step hooks, which are no part of
-        its state. Watching twice is the same as once; `unwatch` and `close` undo it.
+        model: in each tenth step the norm of the gradients of each part, and always the name of
+        the parameter whose gradient is not finite. Nothing is put on a model; an optimizer gets
+        step hooks, which are no part of its state. Watching twice is the same as once; `unwatch`
+        and `close` undo it.
 
         Args:
             things: optimizers and models.
@@ -170,7 +171,7 @@ class TrainingRecorder(Hook):
             if isinstance(thing, Optimizer):
                 self._watch_optimizer(thing, every)
             else:
-                self._watched.append(ModelWatch(thing))
+                self._watched.append(ModelWatch(thing, every))
 
     def unwatch(self, *things: Optimizer | nn.Module) -> None:
         """Leave optimizers and models as they were; all of them if none is named."""

@@ -134,18 +134,22 @@ class ModelWatch:
 
     Args:
         model: held weakly.
+        every: iteration that is looked at, the first one included.
     """
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: nn.Module, every: int) -> None:
         model = getattr(model, "_orig_mod", model)  # of what `torch.compile` made
         self._model = weakref.ref(model)
         self._seen: int | None = -1
+        self._every, self._count = every, 0
 
     def is_due(self, iteration: int | None) -> bool:
-        """Whether this iteration was not looked at yet; outside of iterations always."""
-        due = iteration is None or iteration != self._seen
+        """Whether this is a new iteration and its turn; without iterations each call is one."""
+        if iteration is not None and iteration == self._seen:
+            return False
         self._seen = iteration
-        return due
+        self._count += 1
+        return (self._count - 1) % self._every == 0
 
     def of(self, model: object) -> bool:
         """Whether this is the watch of that model."""

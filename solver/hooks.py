@@ -77,7 +77,7 @@ class BackwardInfo:
 
     Bytes of parameters themselves are counted nowhere. `predicted_bytes` is what the memory law of
     the mode says of `checkpoint_bytes + graph_bytes + gradient_bytes`, from the bytes of one
-    evaluation's graph.
+    evaluation's graph. Graphs are measured where a hook has `wants_memory`, which costs time.
     """
 
     solve: SolveInfo
@@ -106,6 +106,7 @@ class Hook:
     )
     statistics: "Sequence[Statistic | str]" = ()  # further columns this hook wants
     wants_states: bool = False  # ask for StepBlock.y
+    wants_memory: bool = True  # ask for graph_bytes and predicted_bytes of BackwardInfo
 
     def on_solve_start(self, info: SolveInfo) -> None:
         """Before the first evaluation of the vector field."""

@@ -322,6 +322,11 @@ class Recorder:
         """Whether any hook wants to know of backward passes."""
         return any(type(hook).on_backward is not Hook.on_backward for hook in self._hooks)
 
+    @property
+    def wants_memory(self) -> bool:
+        """Whether a hook asks what the graphs of the next backward pass take."""
+        return any(hook.wants_memory for hook in self._hooks)
+
     def backward(self, info: BackwardInfo) -> None:
         """Tell the hooks about a backward pass."""
         self._tell(lambda hook: hook.on_backward(info))

@@ -31,16 +31,16 @@ def training_memory_figure(table: pd.DataFrame, colours: Theme) -> go.Figure:
     most = max(float(np.nanmax(numbers(table, name))) for name in there)
     unit, scale = next((u, s) for u, s in UNITS if most >= s or s == 1.0)
     figure = new_figure(colours, "iteration", f"memory  [{unit}]", log_y=True)
-    kept = drawn(MOST, *(numbers(table, name) for name in there))
-    part = table.iloc[kept]
     dashes = ("solid", "dash", "dot", "dashdot")
     shades = (colours.accepted, colours.refused, colours.highlights[0], colours.muted)
     for name, dash, shade in zip(NAMES, dashes, shades, strict=True):
         if name not in there:
             continue
+        told = table[numbers(table, name) > 0]  # graphs are measured now and then
+        part = told.iloc[drawn(MOST, numbers(told, name))]
         values = numbers(part, name) / scale
         figure.add_scatter(
-            x=numbers(part, "iteration"), y=np.where(values > 0, values, np.nan), name=NAMES[name],
+            x=numbers(part, "iteration"), y=values, name=NAMES[name],
             mode="lines+markers" if len(part) <= 40 else "lines", marker={"size": 4},
             line={"color": shade, "width": 1.8, "dash": dash},
             hovertemplate=f"iteration %{{x}}<br>{NAMES[name]} %{{y:.3g}} {unit}<extra></extra>",

@@ -333,7 +333,9 @@ class _Backward:
     def _reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
         """Take one step back; watch the first one if someone wants to know its memory."""
         reverser, first = self._reverser, self._product.count == 0
-        if not first or not (reverser.curious or self._plan.recorder):
+        recorder = self._plan.recorder
+        asked = recorder is not None and recorder.wants_memory
+        if not first or not (reverser.curious or asked):
             return reverser.reverse(step, cotangent)
         call = partial(reverser.reverse, step, cotangent)
         got, self._peak = graph_bytes(call, self._product.params)
@@ -346,8 +348,10 @@ class _Backward:
         seconds, allocated = watch.stop()
         field, start, y0 = self._plan.problem.field, self._start, self._y0
         n_f_calls = field.calls - calls
-        with torch.enable_grad():
-            _, single = graph_bytes(lambda: field(start, leaf(y0)), self._product.params)
+        single = None
+        if recorder.wants_memory:
+            with torch.enable_grad():
+                _, single = graph_bytes(lambda: field(start, leaf(y0)), self._product.params)
         sums = sum(total.nbytes for total in self._product.totals if total is not None)
         row_steps = int(self._mesh.count.sum())
         predicted = None
@@ -363,7 +367,7 @@ class _Backward:
                 n_f_calls=n_f_calls,
                 n_vjps=self._product.count,
                 checkpoint_bytes=self._kept,
-                graph_bytes=self._peak,
+                graph_bytes=self._peak if recorder.wants_memory else None,
                 gradient_bytes=2 * sums,
                 predicted_bytes=predicted,
                 allocated_bytes=allocated,

@@ -455,3 +455,21 @@ def test_the_bouncing_ball_of_the_literature_bounces_when_it_should(method):
         assert errors.max() <= check["max_rel_err_max_norm"]
         speed = restitution * sol.event_states[row, :, 1].abs()
         torch.testing.assert_close(speed, torch.tensor(case["events"]["speed_after"], dtype=F64))
+
+
+@pytest.mark.parametrize("method", ["radau5", "rodas5p", "kvaerno5", "trbdf2", "gauss4"])
+def test_implicit_methods_have_events_and_their_gradients(method):
+    rate = torch.tensor(500.0, dtype=F64, requires_grad=True)
+
+    def f(t, y):
+        return torch.stack([-rate * (y[:, 0] - t.cos()), -y[:, 1] * y[:, 0]], dim=1)
+
+    options = {"dt0": 0.01} if catalogue.method_by_name(method).error_order is None else {}
+    sol = solve_ivp(f, torch.tensor([[0.0, 1.0]], dtype=F64), t0=0.0, t1=2.0, method=method,
+                    events=Event(lambda t, y: y[:, 1] - 0.5, terminal=True), params=[rate],
+                    rtol=1e-7, atol=1e-9, **options)  # fmt: skip
+    # log y1 = -sin t + O(1 / rate) once y0 follows cos t
+    assert abs(sol.event_times.item() - math.asin(math.log(2))) < 5e-3
+    (by_rate,) = torch.autograd.grad(sol.event_times.sum(), rate)
+    late = 1 / 500.0**2 / math.cos(math.asin(math.log(2)))
+    assert by_rate.item() == pytest.approx(-late, rel=0.3)
