@@ -18,6 +18,7 @@ SMALLEST = {
         *("--batch", "8", "--hidden", "8", "--iterations", "1", "--rounds", "1", "--long", "5"),
     ),
     "adjoints.py": ("--small", "--steps", "20", "--rounds", "1"),
+    "stiff.py": ("--batch", "2", "--rows", "1"),
     "torchdiffeq_drop_in.py": ("--only", "bouncing_ball", "--rounds", "1"),
 }
 
