@@ -1,5 +1,6 @@
 """Gradients of sample problems: what one is asked for, and gradient modes compared by a spec."""
 
+import copy
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -105,15 +106,15 @@ def gradient_problem(spec: Mapping[str, Any], asked: Asked) -> tuple[Make, float
     stored = {name: value.to(narrow) for name, value in model.state_dict().items()}
 
     def make(dtype: torch.dtype) -> GradientProblem:
-        copy = problem.model(seed, dtype)
-        copy.load_state_dict(stored)
+        own = problem.model(seed, dtype)
+        own.load_state_dict(stored)
         cast = _cast(_cast(data, narrow), dtype)
         options: dict[str, Any] = {"t_eval": cast.t_eval}
         if cast.args is not None:
             options["args"] = cast.args
-        fields = list(problem.fields(copy))
+        fields = list(problem.fields(own))
         return GradientProblem(
-            fields, cast.y0, parameter_groups(copy), options, lambda ys: problem.loss(ys, cast)
+            fields, cast.y0, parameter_groups(own), options, lambda ys: problem.loss(ys, cast)
         )
 
     times = data.t_eval
@@ -132,7 +133,8 @@ def train(
     optimizer = torch.optim.Adam(model.parameters(), lr=problem.learning_rate)
     for done in range(iterations):
         before(done)
-        data = problem.draw(batch, generator)
+        dtype = next(model.parameters()).dtype
+        data = problem.draw(batch, generator, dtype)
         loss = problem.loss(problem.solve(model, data, adjoint="symplectic")[-1].ys, data)
         optimizer.zero_grad()
         loss.backward()
@@ -145,6 +147,8 @@ def training_entries(
     about: Callable[[str], None] = lambda text: None,
 ) -> Iterator[dict[str, Any]]:
     """Train with each gradient mode from the same start on the same data.
+
+    The start is a fresh network, or one after `trained` iterations.
 
     Yields:
         `mode`, `measure` (of the test data), `peak_bytes` (of the allocator, in one iteration more
@@ -159,8 +163,13 @@ def training_entries(
     if not isinstance(problem, LossProblem):
         raise InvalidArgument(f"problem {problem.name!r}: has no loss, so it cannot be trained")
     batch = int(spec.get("batch") or problem.batch)
+    common, numbers = problem.model(seed, asked.dtype), torch.Generator().manual_seed(seed)
+    before = int(spec.get("trained") or 0)
+    train(problem, common, batch, before, numbers,
+          lambda done: about(f"all modes: iteration {done} of {before}"))  # fmt: skip
     for mode in asked.modes:
-        model, generator = problem.model(seed, asked.dtype), torch.Generator().manual_seed(seed)
+        model, generator = copy.deepcopy(common), torch.Generator()
+        generator.set_state(numbers.get_state())
         optimizer = torch.optim.Adam(model.parameters(), lr=problem.learning_rate)
         seconds: list[float] = []
         options: dict[str, Any] = {**asked.options, "adjoint": mode}

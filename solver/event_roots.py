@@ -161,7 +161,7 @@ def _enclose(
     length = (high - low).clamp(min=torch.finfo(low.dtype).tiny)
     bisections = (length / width).log2().ceil().clamp(min=0)
     reach = half * torch.exp2(bisections + 1)
-    kappa = 0.2 / length
+    kappa = 0.01 / length
     a, b, g_a, g_b = low, high, g_low * side, g_high * side  # from above 0 to 0 or below
     for _ in range(MOST_ROUNDS):
         open_ = (b - a > width) & (g_b != 0)
@@ -174,8 +174,8 @@ def _enclose(
         push = kappa * (b - a) ** 2
         x = torch.where(push <= to_middle.abs(), secant + to_middle.sign() * push, middle)
         room = (reach - (b - a) / 2).clamp(min=0)
-        x = torch.minimum(torch.maximum(x, middle - room), middle + room)
-        x = torch.where(open_, torch.minimum(torch.maximum(x, a + half), b - half), b)
+        x = x.clamp(middle - room, middle + room).clamp(a + half, b - half)
+        x = torch.where(open_, x, b)
         g_x = g(x) * side
         beyond = open_ & (g_x <= 0)
         short = open_ & ~beyond

@@ -34,7 +34,8 @@ class Event(EventRule):
     A crossing is a change of sign seen as the row is integrated, whichever way time runs. It is
     found on the dense output, to the resolution of the time dtype, also where `g` crosses zero
     twice within a step; a `g` that touches zero happens if the numerical solution reaches it. A
-    row that starts on zero has no event there.
+    row that starts on zero has no event there. Five places of each step are looked at: bound steps
+    by `dt_max` where `g` swings more often than the solution does.
 
     Args:
         g: `g(t, y)`, or `g(t, y, args)` if the solve has `args`, with `t (B,)` and `y` as the

@@ -240,6 +240,8 @@ def _memory(
         kept = [info.checkpoint_bytes for info in told]
         rest = [(info.predicted_bytes or 0) - info.checkpoint_bytes for info in told]
         predicted = sum(kept) + max(rest)
+    if mode.name == "backprop":  # its own measurement of an attempt hides that from the meter
+        after = max(after, sum(graphs))
     return {
         "kept_bytes": max(after, checkpoints),
         "checkpoint_bytes": checkpoints,
