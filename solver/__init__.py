@@ -13,7 +13,8 @@ from solver.controllers.fixed import Fixed
 from solver.controllers.integral import Integral
 from solver.controllers.pi import PI
 from solver.controllers.pid import PID
-from solver.events import Event, EventLog, SteadyState
+from solver.event_log import EventLog
+from solver.events import Event, SteadyState
 from solver.hooks import BackwardInfo, Hook, SolveEnd, SolveInfo, StepBlock
 from solver.methods.bosh3 import Bosh3
 from solver.methods.dopri5 import Dopri5

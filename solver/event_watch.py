@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from solver.dense import horner
+from solver.event_log import EventPlan, differentiable
 from solver.event_roots import NODES, Crossing, crossings, fine_values
-from solver.events import BoundEvent, EventPlan, differentiable
+from solver.events import BoundEvent
 from solver.problem import real_dtype
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from torch.utils._pytree import tree_map
 
 from solver.controllers.base import Controller, Proposal
 from solver.dense import DenseRecord
+from solver.event_log import EventPlan
 from solver.event_watch import EventWatch
-from solver.events import EventPlan
 from solver.initial_step import initial_step
 from solver.methods.base import Method, Stepper, Trial
 from solver.norms import Tolerance

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from solver.dense import horner
-from solver.events import EventRecord
+from solver.event_log import EventRecord
 from solver.times import Times
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_map
 
 from solver.errors import InvalidArgument, InvalidType
-from solver.events import EventLog
+from solver.event_log import EventLog
 from solver.hooks import Hook
 from solver.solution import Solution, Stats
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from solver.dense import DenseOutput
 from solver.errors import InvalidArgument, SolveFailed
-from solver.events import EventLog
+from solver.event_log import EventLog
 from solver.status import Status
 
 

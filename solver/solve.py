@@ -29,7 +29,8 @@ from solver.controllers.base import Controller
 from solver.dense import DenseRecord
 from solver.engines import ENGINES, Choice, choose, complain
 from solver.errors import InvalidArgument, InvalidType, UnknownEngine
-from solver.events import EventLog, event_log, read_events
+from solver.event_log import EventLog, event_log
+from solver.events import read_events
 from solver.hooks import Hook, SolveInfo
 from solver.loop import Outcome, Problem
 from solver.methods.base import Method
