@@ -24,7 +24,9 @@ def memory_timeline_figure(
     """
     if memory.empty:
         return empty_figure(
-            colours, "Memory in the course of time was not measured.<br>Switch it on and compare."
+            colours,
+            "Memory in the course of time was not measured.<br>"
+            "Switch it on and compare, with fewer steps if there are thousands.",
         )
     figure = new_figure(colours, "course of each phase", "allocated  [MiB]", height=320)
     found = list(dict.fromkeys(memory["mode"]))

@@ -16,6 +16,7 @@ from solver.hooks import BackwardInfo, Hook, SolveInfo
 from solver.solution import Solution
 from solver.solve import solve_ivp
 
+MOST_TRACED = 4000  # evaluations of a solve and its backward pass: the profiler takes 1 MB for each
 Gradients = Mapping[str, Sequence[Tensor]]  # of each group, in the order of its tensors
 
 
@@ -90,7 +91,8 @@ def compare_adjoints(
         dtype: the state's dtype of the modes compared.
         rounds: timed repetitions, interleaved; medians are given.
         tight: tolerance of the second reference, `rtol` and `atol`.
-        allocator: measure the true peak of memory and its course as well, slow on the CPU.
+        allocator: measure the true peak of memory and its course as well, slow on the CPU; left out
+            where more than `MOST_TRACED` evaluations would be followed.
         options: further arguments of `solve_ivp`, over those of the problem.
 
     Returns:
@@ -167,7 +169,8 @@ def adjoint_entries(
                 "peak_bytes": None,
                 "trace": None,
             }
-            if allocator:
+            evaluations = entry["n_f_forward"] + (entry["n_f_backward"] or 0)
+            if allocator and evaluations <= MOST_TRACED:
                 trace = memory_trace(_run_of(problem, mode, options), problem.y0.device)
                 entry |= {"peak_bytes": trace.peak, "trace": vars(trace)}
             seconds[number] = [_timed(problem, mode, options)]

@@ -119,3 +119,13 @@ def test_a_long_trace_is_thinned_and_keeps_its_peak():
     trace = memory_trace(call, torch.device("cpu"), points=50)
     assert len(trace.bytes) <= 52
     assert max(trace.bytes) == trace.peak >= 200_000
+
+
+def test_memory_of_very_many_evaluations_is_not_followed(monkeypatch):
+    monkeypatch.setattr("solver.adjoints.compare.MOST_TRACED", 100)
+    options = {"controller": "fixed", "method": "dopri5", "allocator": True}
+    few = compare_adjoints(make, ["symplectic"], dt0=1.0, **options)[0]
+    many = compare_adjoints(make, ["symplectic"], dt0=0.1, **options)[0]
+    assert few["peak_bytes"] > 0
+    assert many["peak_bytes"] is None
+    assert many["kept_bytes"] > 0
