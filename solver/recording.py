@@ -148,6 +148,10 @@ class Recorder:
             self._hooks.append(hook)
             self._tell(lambda hook: hook.on_solve_start(self._info), hook)
 
+    def compiling(self) -> None:
+        """Tell the hooks that native code is about to be made."""
+        self._tell(lambda hook: hook.on_compile(self._info))
+
     def _tell(self, call: Callable[[Hook], None], *only: Hook) -> None:
         for hook in only or tuple(self._hooks):
             try:

@@ -13,8 +13,8 @@ from solver.event_log import EventLog
 from solver.hooks import Hook
 from solver.solution import Solution, Stats
 
-PER_ROW = ("t0", "t1", "dt0", "dt_min", "dt_max", "max_steps")  # `(B,)` where they are no numbers
-GRIDS = ("t_eval", "t_eval_mask", "jump_t")  # `(B, n)` where rows differ
+PER_ROW = {"t0", "t1", "dt0", "dt_min", "dt_max", "max_steps"}  # `(B,)` where they are no numbers
+GRIDS = {"t_eval", "t_eval_mask", "jump_t"}  # `(B, n)` where rows differ
 Solve = Callable[..., Solution]
 
 
@@ -43,15 +43,16 @@ def rows_of(given: Mapping[str, Any], rows: slice, batch: int) -> dict[str, Any]
 
     out = dict(given)
     out["y0"] = tree_map(lambda leaf: leaf[rows], given["y0"])
-    out["args"] = tree_map(cut, given.get("args"))
-    for name in PER_ROW:
-        out[name] = cut(given.get(name))
-    for name in GRIDS:
-        value = given.get(name)
+    if "args" in given:
+        out["args"] = tree_map(cut, given["args"])
+    for name in given.keys() & PER_ROW:
+        out[name] = cut(given[name])
+    for name in given.keys() & GRIDS:
+        value = given[name]
         out[name] = cut(value) if isinstance(value, Tensor) and value.ndim == 2 else value
     dim = sum(leaf[0].numel() for leaf in tree_flatten(given["y0"])[0]) if batch else 0
-    for name in ("rtol", "atol"):
-        value = given.get(name)
+    for name in given.keys() & {"rtol", "atol"}:
+        value = given[name]
         if isinstance(value, Tensor) and value.ndim == 1 and batch == dim:
             continue  # `(D,)` goes before `(B,)`
         out[name] = cut(value)

@@ -180,7 +180,7 @@ def solve_ivp(
     check_step_bounds(problem.dt_min, problem.dt_max)
     hooks = read_hooks(hooks)
     wanted = read_statistics(statistics, hooks)
-    choice, outputs = _choose(problem, engine, wanted, hooks, dense)
+    choice, outputs = _choose(problem, mode, engine, wanted, hooks, dense)
     recorder = _recorder(problem, mode, hooks, wanted, choice.engine) if hooks else None
     own_ends = t0 is not None or t1 is not None
     record = DenseRecord() if dense else None
@@ -205,6 +205,7 @@ def solve_ivp(
 
 def _choose(
     problem: Problem,
+    mode: Adjoint,
     engine: str,
     statistics: Sequence[Statistic],
     hooks: Sequence[Hook],
@@ -227,6 +228,7 @@ def _choose(
         dense=dense,
         states=any(hook.wants_states for hook in hooks),
         recorded=bool(hooks) or dense,
+        on_compile=lambda: _recorder(problem, mode, hooks, statistics, "compiled").compiling(),
     )
     return choice, outputs
 

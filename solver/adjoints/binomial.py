@@ -17,6 +17,7 @@ from solver.errors import InvalidArgument
 from solver.loop import Problem
 from solver.methods.base import ReplayingStepper, Stepper
 from solver.outputs import Outputs
+from solver.stops import Stops
 
 
 @final
@@ -156,6 +157,9 @@ class _Remade:
                 f'adjoint is "binomial" and method {problem.method.name!r}, whose steps cannot be '
                 'taken once more: use adjoint="backprop"'
             )
+        self._stops = None  # of methods whose stages look beyond the step
+        if stepper.looks_ahead and problem.controller.adaptive:
+            self._stops = Stops(problem.times, problem.times.end)
         self._stepper, self._mesh, self._record = stepper, mesh, record
         self._start, self._pad, self._slots = start, pad, slots
         self._window: Window | None = None
@@ -188,6 +192,8 @@ class _Remade:
             i = number - window.first
             t, start = window.t[i], window.t[i] if window.start is None else window.start[i]
             active = None if window.active is None else window.active[i]
+            if self._stops is not None:
+                self._stepper.horizon = self._stops.from_here(t).limit()
             end = self._stepper.replay(
                 t, window.dt[i], window.seen[i], y, start=start, polynomial=False
             )

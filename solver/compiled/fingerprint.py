@@ -16,7 +16,7 @@ from solver.captured import MOST_ENTRIES, names_in
 from solver.compiled.symbolic import Untraceable
 
 MOST_PARTS = 20_000
-SMALL = 4096  # elements of a numpy array that are compared one by one
+SMALL = 50_000  # elements of a numpy array that are compared one by one
 _SCALARS = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, slice)
 # What a function does with these is not seen in what it computes.
 IMPURE = frozenset(("print", "input", "open", "exec", "eval", "breakpoint"))

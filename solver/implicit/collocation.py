@@ -12,7 +12,7 @@ from torch import Tensor
 from solver.implicit.linear import Factored, factor, kronecker, shifted
 from solver.implicit.newton import Solved
 from solver.implicit.stepper import ImplicitStepper, first_order
-from solver.methods.base import Trial
+from solver.methods.base import ReplayingStepper, Trial
 from solver.norms import Tolerance, rms_norm
 from solver.problem import Field
 
@@ -68,7 +68,7 @@ def _lagrange(nodes: Sequence[float]) -> Tensor:
     return torch.linalg.inv(values).t().contiguous()
 
 
-class CollocationStepper(ImplicitStepper):
+class CollocationStepper(ImplicitStepper, ReplayingStepper):
     """Takes collocation steps; Hairer & Wanner II (2nd ed.), sections IV.5 and IV.8.
 
     The unknowns are the increments `z_i = Y_i - y` of all stages, guessed by the polynomial of

@@ -10,13 +10,13 @@ from torch import Tensor
 
 from solver.implicit.linear import Factored, factor, shifted
 from solver.implicit.stepper import ImplicitStepper, first_order
-from solver.methods.base import Trial
+from solver.methods.base import ReplayingStepper, Trial
 from solver.methods.tableau import ButcherTableau
 from solver.norms import Tolerance
 from solver.problem import Field
 
 
-class DirkStepper(ImplicitStepper):
+class DirkStepper(ImplicitStepper, ReplayingStepper):
     """Takes steps of a method with an explicit first stage and one number on the diagonal.
 
     Hairer & Wanner II (2nd ed.), section IV.6. The unknown of a stage is `z = h gamma k`, so that

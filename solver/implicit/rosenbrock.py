@@ -13,7 +13,7 @@ from torch import Tensor
 
 from solver.implicit.linear import factor
 from solver.implicit.stepper import ImplicitStepper
-from solver.methods.base import Trial
+from solver.methods.base import ReplayingStepper, Trial
 from solver.methods.tableau import Number
 from solver.norms import Tolerance
 from solver.problem import Field
@@ -83,7 +83,7 @@ class RosenbrockTableau:
         return [list(row) for row in zip(*columns, strict=True)]
 
 
-class RosenbrockStepper(ImplicitStepper):
+class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
     """Takes Rosenbrock steps; every step has its own Jacobian, in autograd's graph if there is one.
 
     The field, its Jacobian and its derivative by time come from one call at the start of a step.

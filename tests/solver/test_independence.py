@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from solver import PID, Hook, Integral, solve_ivp
 
-STIFF = ["rodas5p", "kvaerno5", "radau5"]
+STIFF = ["rodas5p", "kvaerno5", "radau5", "bdf"]
 TIGHT = {"rtol": 1e-6, "atol": 1e-8}
 
 
