@@ -48,7 +48,7 @@ def add(commands: Any, runs_argument: Add) -> None:
 
 
 def run_train(arguments: argparse.Namespace) -> int:
-    """Train and print how it went; 1 if the quality that the problem states was not reached."""
+    """Train and print how it went, beside the quality that the problem states."""
     if arguments.problem is None:
         return list_problems()
     from app.workers import new_run_id

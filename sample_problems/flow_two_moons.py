@@ -19,6 +19,7 @@ class FlowTwoMoons(Flow):
     name: ClassVar[str] = "flow_two_moons"
     title: ClassVar[str] = "Continuous normalizing flow: two moons"
     question: ClassVar[str] = "At which tolerance does a continuous adjoint's gradient go wrong?"
+    goal: ClassVar[float | None] = 2.3
 
     def points(self, count: int, generator: torch.Generator) -> Tensor:
         """Return points on either moon, of about zero mean and unit size."""

@@ -46,6 +46,7 @@ class NeuralSpiral(LossProblem):
     t1: ClassVar[float] = 1.0
     batch: ClassVar[int] = 64
     measure: ClassVar[str] = "test MSE"
+    goal: ClassVar[float | None] = 0.02
     learning_rate: ClassVar[float] = 1e-2
     iterations: ClassVar[int] = 300
     presets: ClassVar[tuple[Mapping[str, Any], ...]] = (
