@@ -75,6 +75,28 @@ def test_a_solve_and_its_record_agree(tmp_path):
     assert last["y2"] == sol.y_reached[3, 2].item()
 
 
+def test_a_compiled_solve_is_recorded_as_a_plain_one(tmp_path):
+    rates = torch.linspace(0.5, 40.0, 70)
+
+    def f(t, y):
+        return -rates[:, None] * (y - t.cos()[:, None])
+
+    tables = []
+    for engine in ("plain", "compiled"):
+        with Inspector(tmp_path / engine, statistics="all", states=2) as inspector:
+            solve_ivp(f, torch.ones(70, 3), t0=0.0, t1=2.0, engine=engine, hooks=[inspector])
+        run = open_run(tmp_path / engine)
+        assert run.verify() == []
+        tables.append((run.steps(0), run.solves(), run.states()))
+    (steps, solves, states), (steps_c, solves_c, states_c) = tables
+    assert list(steps.columns) == list(steps_c.columns)
+    for name in ("attempt", "instance", "accepted", "limiter"):
+        assert steps[name].equals(steps_c[name]), name
+    np.testing.assert_allclose(steps["t"], steps_c["t"], rtol=1e-6, atol=1e-9)
+    assert solves["n_steps"].tolist() == solves_c["n_steps"].tolist()
+    assert states.shape == states_c.shape
+
+
 @pytest.mark.parametrize(
     "dtype", [torch.float32, torch.complex64, torch.complex128, torch.bfloat16, torch.float16]
 )
