@@ -92,7 +92,7 @@ def test_a_compiled_solve_is_recorded_as_a_plain_one(tmp_path):
     assert list(steps.columns) == list(steps_c.columns)
     for name in ("attempt", "instance", "accepted", "limiter"):
         assert steps[name].equals(steps_c[name]), name
-    np.testing.assert_allclose(steps["t"], steps_c["t"], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(steps["t"], steps_c["t"], rtol=1e-4, atol=1e-9)
     assert solves["n_steps"].tolist() == solves_c["n_steps"].tolist()
     assert states.shape == states_c.shape
 
