@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 FLAGS = [
     "-O3",
@@ -27,7 +28,16 @@ FLAGS = [
 ]
 MOST_FILES = 500  # kept on disk; the least recently used go first
 
-Kernel = Callable[..., int]
+Run = Callable[..., int]
+
+
+class Kernel(NamedTuple):
+    """The function `run` of a library, called in two ways."""
+
+    free: Run  # other threads run Python meanwhile
+    holding: Run  # they wait: for short calls, as getting the lock back may take 5 ms
+
+
 _loaded: dict[str, Kernel] = {}
 _lock = threading.Lock()
 counts = {"compiled": 0, "loaded": 0}  # in this process
@@ -109,12 +119,13 @@ def load(source: str, on_compile: Callable[[], None] | None = None) -> Kernel:
             os.utime(path)
             counts["loaded"] += 1
         try:
-            kernel = ctypes.CDLL(str(path)).run
+            kernel = Kernel(ctypes.CDLL(str(path)).run, ctypes.PyDLL(str(path)).run)
         except OSError as error:  # cut short, or from another machine
             path.unlink(missing_ok=True)
             raise NoCompiler(f"{path.name} cannot be loaded: {error}") from error
-        kernel.restype = ctypes.c_int64
-        kernel.argtypes = [ctypes.c_void_p] * 4
+        for run in kernel:
+            run.restype = ctypes.c_int64
+            run.argtypes = [ctypes.c_void_p] * 4
         _loaded[key] = kernel
         return kernel
 

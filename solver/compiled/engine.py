@@ -18,7 +18,7 @@ from solver.status import Status
 
 ROUND = 32  # attempts between looks for rows that are done, whose lanes are given to others
 RECORDED = 64  # attempts of a recorded block
-MILLISECONDS = 100  # that a kernel runs before Python may handle signals
+MILLISECONDS = 50  # that a kernel runs before Python may handle signals
 ENDLESS = 2**62
 
 
@@ -102,7 +102,9 @@ class Run:
         return (ctypes.c_void_p * len(addresses))(*addresses)
 
     def _call(self, pointers: Any) -> int:
-        left = self.kernel(
+        # A recorder's thread would hold up every block; it has its turn between them.
+        run = self.kernel.free if self.recorder is None else self.kernel.holding
+        left = run(
             ctypes.addressof(pointers), ctypes.addressof(self.q),
             ctypes.addressof(self.plan.numbers), self.rows.data_ptr(),
         )  # fmt: skip
