@@ -74,8 +74,8 @@ def colours(page: Any) -> int:
 
 def test_the_first_visit_shows_the_recorded_example(page):
     raster(page).wait_for()
-    assert "finished" in state(page)
-    assert colours(page) > 16
+    until(page, lambda: "finished" in state(page))
+    until(page, lambda: colours(page) > 16)
 
 
 def test_a_live_raster_advances_in_place_until_it_is_cancelled(open_page, server):
