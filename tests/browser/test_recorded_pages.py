@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 HOME = Path(__file__).resolve().parents[2]
 GROW = (
     "import sys; from inspector.synthetic import write_synthetic_run as write; "
-    "write(sys.argv[1], batch=6, attempts=320, seconds_per_block=0.35)"
+    "write(sys.argv[1], batch=6, attempts=320, seconds_per_block=0.8)"
 )
 
 
@@ -245,7 +245,7 @@ def test_a_run_that_grows_is_followed_until_it_has_ended(open_page, recorded):
         until(lambda: tile(page, "Attempts").isdigit())
         before = int(tile(page, "Attempts"))
         until(lambda: int(tile(page, "Attempts")) > before)
-        assert writer.wait(30) == 0
+        assert writer.wait(90) == 0
         page.get_by_text("finished").first.wait_for()
         until(lambda: tile(page, "Attempts") == "320")
         assert page.get_by_text("live, updating").count() == 0

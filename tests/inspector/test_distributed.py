@@ -76,6 +76,7 @@ for step in range(12):
         solve_ivp(lambda t, y: -y, torch.ones(3, 1), t0=0.0, t1=1.0, hooks=[inspector])
         inspector.log(loss=1.0 / (step + 1))
     if rank == dies and step == 5:
+        inspector.flush()
         os.kill(os.getpid(), signal.SIGKILL)
 inspector.close()
 """
