@@ -2,8 +2,8 @@
 
     python tests/benchmarks/peers.py
 
-Van der Pol, mu uniform in [0.5, 5] or as told, start values uniform in [-2, 2]^2, t from 0 to 10, end value
-only, no gradients. Everybody uses Dormand-Prince 5(4) with an integral controller and
+Van der Pol, mu uniform in [0.5, 5] or as told, start values uniform in [-2, 2]^2, t from 0 to 10,
+end value only, no gradients. Everybody uses Dormand-Prince 5(4) with an integral controller and
 rtol = atol = 1e-5; what differs is said beside the table. Missing peers are named, never replaced.
 """
 
