@@ -17,7 +17,8 @@ from solver.recording import MAX_ELEMENTS, Recorder
 from solver.status import Status
 
 ROUND = 32  # attempts between looks for rows that are done, whose lanes are given to others
-RECORDED = 64  # attempts of a recorded block
+RECORDED = 64  # attempts of a recorded block at most
+RECORDED_NUMBERS = 32_768  # of a column in it, if that is 8 attempts or more
 MILLISECONDS = 50  # that a kernel runs before Python may handle signals
 ENDLESS = 2**62
 
@@ -114,7 +115,8 @@ class Run:
     def _record(self) -> int:
         """Run one block of attempts and hand it over; return how many rows still run."""
         plan, batch, dim = self.plan, self.batch, self.dim
-        size = max(1, min(RECORDED, MAX_ELEMENTS // max(batch * max(dim, 1), 1)))
+        fewer = max(RECORDED_NUMBERS // max(batch, 1), 8)  # so that a block fits the second cache
+        size = max(1, min(RECORDED, fewer, MAX_ELEMENTS // max(batch * max(dim, 1), 1)))
         time, state = self.problem.times.start.dtype, self.problem.y0.dtype
 
         def empty(dtype: torch.dtype, *shape: int) -> Tensor:

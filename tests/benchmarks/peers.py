@@ -9,6 +9,7 @@ rtol = atol = 1e-5; what differs is said beside the table. Missing peers are nam
 
 import argparse
 import statistics
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -27,7 +28,7 @@ iterations  passes of the solver's loop: attempts of the slowest row (scipy: of 
 attempts    accepted + rejected per row, mean over the batch; a joint solver steps all rows alike
 rejected    share of the attempts
 error       max |y - y_ref| / (1 + |y_ref|) at the end point
-ms          median over the rounds
+ms          median over the rounds, of the mean over 20 ms of solves in each
 ratio       median over the rounds of ms / ms of stepscope; above 1 is slower than stepscope
 scipy's error weights end with 1/40 as published, those of all others with 1/60 after Shampine: they
 take about 0.92 times the steps of scipy and make about 1.5 times the error.
@@ -263,6 +264,22 @@ CONTESTANTS = {
 }
 
 
+def _repeats(solve: Callable[[], Outcome]) -> int:
+    """Return how often a short solve is made in a round, so that it is not the first of its kind
+    that is timed: 20 ms of it."""
+    began = time.perf_counter()
+    solve()
+    return max(1, round(0.02 / (time.perf_counter() - began)))
+
+
+def _several(solve: Callable[[], Outcome], count: int) -> Callable[[], None]:
+    def run() -> None:
+        for _ in range(count):
+            solve()
+
+    return run
+
+
 def compare(
     batch: int,
     dtype: torch.dtype,
@@ -278,7 +295,13 @@ def compare(
         present = [name for name in present if name != "scipy"]  # float64 only
     solves = {name: CONTESTANTS[name](problem) for name in present}
     outcomes = {name: solve() for name, solve in solves.items()}
-    seconds = interleave(solves, rounds, clock=CLOCKS[clock])
+    repeats = {name: _repeats(solve) for name, solve in solves.items()}
+    seconds = interleave(
+        {name: _several(solve, repeats[name]) for name, solve in solves.items()},
+        rounds,
+        clock=CLOCKS[clock],
+    )
+    seconds = {name: [s / repeats[name] for s in taken] for name, taken in seconds.items()}
     rows = []
     for name in present:
         out, median = outcomes[name], statistics.median(seconds[name])

@@ -203,7 +203,7 @@ def speaks(t, y):
         (mixes_rows, "rows of the batch"),
         (draws, "random"),
         (speaks, "print"),
-        (lambda t, y: torch.linalg.solve(torch.eye(3, dtype=y.dtype) + y[:, :, None], y), "uses"),
+        (lambda t, y: torch.linalg.solve(4 * torch.eye(3) + 0.1 * y[:, :, None], -y), "uses"),
         (lambda t, y: torch.from_numpy(np.sin(y.numpy())), ""),
     ],
 )
