@@ -86,7 +86,7 @@ class Plan:
 
 
 _plans: OrderedDict[Any, Plan | Untraceable] = OrderedDict()
-_lock = threading.Lock()
+_lock = threading.RLock()  # a field that is traced may solve something itself
 
 
 def reason_against(problem: Problem) -> str | None:
