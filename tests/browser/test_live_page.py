@@ -72,10 +72,15 @@ def colours(page: Any) -> int:
     )
 
 
-def test_the_first_visit_shows_the_recorded_example(page):
-    raster(page).wait_for()
-    until(page, lambda: "finished" in state(page))
-    until(page, lambda: colours(page) > 16)
+def test_the_first_visit_shows_the_recorded_example(open_page, server, tmp_path):
+    own = type(server)(tmp_path / "runs", tmp_path / "server.log")  # that nobody has visited
+    try:
+        page = open_page(own)
+        raster(page).wait_for()
+        until(page, lambda: "finished" in state(page))
+        until(page, lambda: colours(page) > 16)
+    finally:
+        own.close()
 
 
 def test_a_live_raster_advances_in_place_until_it_is_cancelled(open_page, server):

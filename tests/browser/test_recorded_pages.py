@@ -248,7 +248,7 @@ def test_a_run_that_grows_is_followed_until_it_has_ended(open_page, recorded):
         assert writer.wait(90) == 0
         page.get_by_text("finished").first.wait_for()
         until(lambda: tile(page, "Attempts") == "320")
-        assert page.get_by_text("live, updating").count() == 0
+        until(lambda: page.get_by_text("live, updating").count() == 0)
     finally:
         writer.kill()
         writer.wait(5)

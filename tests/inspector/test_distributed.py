@@ -63,7 +63,7 @@ dist.destroy_process_group()
 """
 
 ALONE = """
-import os, signal, sys
+import os, signal, sys, time
 import torch
 from inspector import Inspector
 from solver import solve_ivp
@@ -71,6 +71,9 @@ from solver import solve_ivp
 torch.set_num_threads(1)
 rank, dies = int(os.environ["RANK"]), int(sys.argv[2])
 inspector = Inspector(sys.argv[1], flush="always" if rank == dies else "auto")
+open(f"{sys.argv[1]}.{rank}.up", "w").close()
+while rank == dies and not os.path.exists(f"{sys.argv[1]}.0.up"):
+    time.sleep(0.02)  # who dies before the others begin looks like a run that was resumed
 for step in range(12):
     with inspector.iteration(step):
         solve_ivp(lambda t, y: -y, torch.ones(3, 1), t0=0.0, t1=1.0, hooks=[inspector])
