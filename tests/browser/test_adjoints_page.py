@@ -35,6 +35,7 @@ def test_modes_are_compared_live_and_the_link_shows_them_again(open_page, server
     badge(page, "finished").wait_for(timeout=60_000)
     page.locator(".st-key-chart_memory_timeline .main-svg").first.wait_for()
     drawn = page.locator(".js-plotly-plot")
+    drawn.nth(4).wait_for()
     assert drawn.count() == 5
     names = drawn.first.evaluate("plot => plot._fullData.map(trace => trace.name)")
     assert names == ["backprop", "aca", "symplectic", "continuous", "joint"]
