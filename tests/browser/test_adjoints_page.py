@@ -39,7 +39,7 @@ def test_modes_are_compared_live_and_the_link_shows_them_again(open_page, server
     assert drawn.count() == 5
     names = drawn.first.evaluate("plot => plot._fullData.map(trace => trace.name)")
     assert names == ["backprop", "aca", "symplectic", "continuous", "joint"]
-    assert page.locator(".stProgress").count() == 0
+    page.locator(".stProgress").first.wait_for(state="detached")
     run = re.search(r"run=([\w-]+)", page.url)
     assert run
     again = open_page(server, f"/adjoints?run={run[1]}", color_scheme="dark")
