@@ -133,37 +133,12 @@ TEMPLATES: dict[str, str] = {
     "iabs": "({0} < 0) ? -{0} : {0}",
     "sign": "signs({0})",
 }
-FUNCTIONS = [
-    "sqrt",
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "asinh",
-    "acosh",
-    "atanh",
-    "erf",
-    "erfc",
-    "floor",
-    "ceil",
-    "trunc",
-    "rint",
-    "lgamma",
-    "atan2",
-    "pow",
-]
+# Functions of one number that glibc's libmvec has for vectors (since 2.22, the last since 2.35).
+ELEMENTARY = (
+    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos"),
+    *("atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc"),
+)
+FUNCTIONS = (*ELEMENTARY, "sqrt", "floor", "ceil", "trunc", "rint", "lgamma", "atan2", "pow")
 for _name in FUNCTIONS:
     _arguments = "{0}, {1}" if _name in ("atan2", "pow") else "{0}"
     TEMPLATES[_name] = f"v_{_name}({_arguments})"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from solver.compiled.body import Body
 from solver.compiled.expression import (
     BOOL,
+    ELEMENTARY,
     F32,
     F64,
     FUNCTIONS,
@@ -117,34 +118,7 @@ F bool any(vi m) {
 #define SAME2(name, V, symbol) extern "C" V symbol(V, V) __attribute__((const, nothrow)); \\
   F V v_##name(V x, V y) { return symbol(x, y); }
 """
-# What glibc's libmvec has for vectors (since 2.22, the last ones since 2.35).
-VECTOR_FUNCTIONS = frozenset(
-    [
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "erf",
-        "erfc",
-        "atan2",
-        "pow",
-    ]
-)
+VECTOR_FUNCTIONS = frozenset((*ELEMENTARY, "atan2", "pow"))
 
 
 def prelude(used: Iterable[str], single: bool) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from solver.compiled.expression import Node
+from solver.compiled.expression import ELEMENTARY, Node
 from solver.compiled.symbolic import KINDS, SymbolicTensor, Trace, Untraceable, no_trace
 
 aten = torch.ops.aten
@@ -102,31 +102,7 @@ def unary(name: str) -> Callable[..., SymbolicTensor]:
     return run
 
 
-for _name in [
-    "sqrt",
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "asinh",
-    "acosh",
-    "atanh",
-    "erf",
-    "erfc",
-    "lgamma",
-]:
+for _name in (*ELEMENTARY, "sqrt", "lgamma"):
     OPERATIONS[getattr(aten, _name)] = unary(_name)
 for _name, _func in (("floor", "floor"), ("ceil", "ceil"), ("trunc", "trunc"), ("round", "rint")):
     OPERATIONS[getattr(aten, _name)] = unary(_func)
