@@ -68,6 +68,7 @@ def drop(*keys: str) -> None:
     """Forget values."""
     for key in keys:
         st.session_state.pop(key, None)
+        st.session_state.pop(f"_last_{key}", None)
 
 
 def param(name: str, fallback: str | None = None) -> str | None:
@@ -114,13 +115,22 @@ def check(key: str, allowed: Callable[[Any], bool], start: Any) -> None:
 
 
 def int_param(name: str, low: int, high: int, fallback: int) -> int:
-    """Return a whole number from the session or the query string, moved into `[low, high]`."""
-    value = st.session_state.get(name, st.query_params.get(name))
+    """Return a whole number, moved into `[low, high]`.
+
+    It comes from the session, else the query string, else from what this function said last: a
+    page left while it was still being drawn takes the state of its widgets along.
+    """
+    last = f"_last_{name}"
+    held = st.session_state.get(last)
+    value = st.session_state.get(name, st.query_params.get(name, held))
     try:
         number = int(str(value))
     except (TypeError, ValueError):
         number = fallback
-    return max(low, min(high, number))
+    number = max(low, min(high, number))
+    if value is not None:
+        st.session_state[last] = number
+    return number
 
 
 def session_id() -> str:
@@ -217,8 +227,8 @@ def take_up_run() -> None:
     asked = st.session_state.pop("_show_run", None)
     if asked is not None:
         st.session_state["run"] = asked
+        drop("picked", "solve", "inst", "x0", "x1")
         st.session_state["solve"] = 0
-        drop("picked", "inst", "x0", "x1")
         put_param("inst", None)
 
 

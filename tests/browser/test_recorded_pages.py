@@ -182,7 +182,7 @@ def test_switching_pages_keeps_run_solve_and_row(open_page, recorded):
     page.get_by_role("heading", name="Runs").wait_for()
     page.get_by_role("link", name="Instances", exact=True).click()
     page.get_by_text(re.compile(r"Row 2 \(mu = ")).wait_for()
-    assert page.locator(".st-key-solve input").input_value() == "3"
+    until(lambda: page.locator(".st-key-solve input").input_value() == "3")
 
 
 def test_a_click_on_the_cost_of_a_solve_opens_it(open_page, recorded):
