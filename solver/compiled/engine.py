@@ -5,7 +5,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_unflatten
 
+from solver.compiled.body import HISTORY
 from solver.compiled.build import Kernel
 from solver.compiled.expression import F32, F64
 from solver.compiled.fingerprint import Fingerprint
@@ -18,7 +20,6 @@ from solver.status import Status
 
 ROUND = 32  # attempts between looks for rows that are done, whose lanes are given to others
 RECORDED = 64  # attempts of a recorded block at most
-RECORDED_NUMBERS = 32_768  # of a column in it, if that is 8 attempts or more
 MILLISECONDS = 50  # that a kernel runs before Python may handle signals
 ENDLESS = 2**62
 
@@ -115,8 +116,7 @@ class Run:
     def _record(self) -> int:
         """Run one block of attempts and hand it over; return how many rows still run."""
         plan, batch, dim = self.plan, self.batch, self.dim
-        fewer = max(RECORDED_NUMBERS // max(batch, 1), 8)  # so that a block fits the second cache
-        size = max(1, min(RECORDED, fewer, MAX_ELEMENTS // max(batch * max(dim, 1), 1)))
+        size = max(1, min(RECORDED, MAX_ELEMENTS // max(batch * max(dim, 1), 1)))
         time, state = self.problem.times.start.dtype, self.problem.y0.dtype
 
         def empty(dtype: torch.dtype, *shape: int) -> Tensor:
@@ -150,12 +150,27 @@ class Run:
                 record["polynomial"].permute(0, 2, 1, 3),
             )  # fmt: skip
         if self.recorder is not None:
-            columns = {name: record[name] for name in plan.column_kinds}
             self.recorder.add_block(
                 before, record["t"], record["dt"], record["ratio"], record["moved"],
-                record["running"], columns, record.get("y"),
+                record["running"], *self._columns(record), record.get("y"),
             )  # fmt: skip
         return left
+
+    def _columns(self, record: dict[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return the statistics in a record, and what others are measured from, by name."""
+        plan, ratio = self.plan, record["ratio"]
+        ready = {name: record[name] for name in plan.column_kinds if name[0] != "_"}
+        if not plan.body.late:
+            return ready, {}
+        nothing = ratio.new_zeros(()).expand_as(ratio)  # where none of these statistics looks
+        leaves = [record.get(f"_{HISTORY}{i}", nothing) for i in range(len(plan.body.history))]
+        late = {
+            "weighted_error": nothing[..., None],
+            "limiter": nothing,
+            "factor": record.get("_factor", nothing),
+            "history": tree_unflatten(leaves, plan.body.history_tree),
+        }
+        return ready, late
 
     def _outcome(self) -> Outcome:
         plan, layout = self.plan, self.plan.layout

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from solver.compiled.body import Body, Tracer
 from solver.compiled.build import Kernel, load
-from solver.compiled.expression import BOOL
+from solver.compiled.expression import BOOL, I8, I64
 from solver.compiled.fingerprint import Fingerprint
 from solver.compiled.source import Layout, emit, pointer_names
 from solver.compiled.symbolic import KINDS, Slot, Untraceable
@@ -286,7 +286,11 @@ def _make(
     if Fingerprint((field.function, field.args), field.layout.batch).key != fingerprint.key:
         raise Untraceable("it changes its own state when it is called")
     state, time = KINDS[field.layout.dtype], KINDS[problem.times.start.dtype]
-    kinds = {name: node.kind for name, node in body.columns.items()}
+    narrow = {each.name for each in statistics if _fits_a_byte(each, field.layout.dim)}
+    kinds = {
+        name: I8 if name in narrow and node.kind == I64 else node.kind
+        for name, node in body.columns.items()
+    }
     polynomial = KINDS[tracer.polynomial_dtype]
     dim, stepper = field.layout.dim, tracer.stepper
     source = emit(
@@ -315,4 +319,9 @@ def _make(
 
 def column_dtype(kind: str) -> torch.dtype:
     """Return the dtype of a column kept in C++ as `kind`."""
-    return torch.bool if kind == BOOL else _DTYPES[kind]
+    return {BOOL: torch.bool, I8: torch.int8}.get(kind) or _DTYPES[kind]
+
+
+def _fits_a_byte(statistic: Statistic, dim: int) -> bool:
+    most = statistic.magnitude(dim)
+    return most is not None and most < 128
