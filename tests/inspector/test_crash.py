@@ -170,10 +170,10 @@ writer = RunWriter(path, rank=worker)
 for entry in range(entries):
     writer.scalars(entry, {"loss": worker + entry / 1000})
     if entry % 100 == 0:
-        solve = writer.start_solve({"batch": 3, "dim": 1, "t0": 0.0, "t1": 1.0})
+        solve = writer.start_solve(lambda: {"batch": 3, "dim": 1, "t0": 0.0, "t1": 1.0})
         writer.steps(solve, with_rows)
-        writer.end_solve(solve, {"seconds": 0.0}, {"n_steps": np.full(3, 2), "status": np.zeros(3,
-        int)})
+        rows = {"n_steps": np.full(3, 2), "status": np.zeros(3, int)}
+        writer.end_solve(solve, lambda: ({"seconds": 0.0}, rows))
 writer.close()
 """
 
