@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -243,3 +244,19 @@ def test_a_writer_of_another_machine_lives_as_long_as_its_heart_beats(tmp_path):
     run.refresh()
     assert run.status == "empty"
     writer.close()
+
+
+def test_a_folder_that_another_process_makes_in_between_loses_no_line(tmp_path, monkeypatch):
+    made = Path.mkdir
+
+    def raced(self, *arguments, **options):
+        made(self, parents=True, exist_ok=True)  # somebody else was faster
+        made(self, *arguments, **options)
+
+    writer = RunWriter(tmp_path / "run", flush="always")
+    monkeypatch.setattr(Path, "mkdir", raced)
+    writer.scalars(0, {"loss": 1.0})
+    writer.start_solve(lambda: {"batch": 1})
+    writer.close()
+    assert writer.counts["lines_lost"] == 0
+    assert open_run(tmp_path / "run").scalars()["value"].tolist() == [1.0]
