@@ -211,21 +211,22 @@ class Recorder:
         moved: Tensor,
         running: Tensor,
         ready: Mapping[str, Tensor],
-        late: Mapping[str, Any],
+        late: Callable[[], Mapping[str, Any]],
         y: Tensor | None,
     ) -> None:
         """Hand over attempts that come as a block, `(n, B)` each, `y (n, B, D)`.
 
         Args:
             ready: statistics that are measured, see `Columns`.
-            late: what `Attempts` holds besides, for those that are not.
+            late: makes what `Attempts` holds besides, for those that are not.
         """
         if not self._hooks:
             return
-        make = partial(
-            Attempts, t=t, dt=dt, error_ratio=ratio, accepted=moved, running=running,
-            controller=self._controller, error_order=self._order, **late,
-        )  # fmt: skip
+        own = {"t": t, "dt": dt, "error_ratio": ratio, "accepted": moved, "running": running}
+
+        def make() -> Attempts:
+            return Attempts(**own, **late(), controller=self._controller, error_order=self._order)
+
         columns = Columns(self._info.statistics, make, self._broken, ready)
         if self._direction is not None:
             t, dt = t * self._direction, dt * self._direction
