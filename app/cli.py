@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app import adjoints_command, experiment_command, train_command
+from app import adjoints_command, diagnose_command, experiment_command, train_command
 
 HERE = Path(__file__).resolve().parent
 RUNS_VARIABLE = "STEPSCOPE_RUNS"
@@ -86,6 +86,7 @@ def parser() -> argparse.ArgumentParser:
     adjoints_command.add(commands)
     train_command.add(commands, runs_argument)
     experiment_command.add(commands, runs_argument)
+    diagnose_command.add(commands, runs_argument, find)
 
     doctor = commands.add_parser("doctor", help="say whether everything needed is there")
     runs_argument(doctor)

@@ -298,7 +298,15 @@ class Recorder:
         columns: Mapping[str, Tensor] = {}
         if self._info.statistics:
             make = partial(
-                self._attempts, raw, first, (ratio_before, told_before), t, dt, ratio, moved, running
+                self._attempts,
+                raw,
+                first,
+                (ratio_before, told_before),
+                t,
+                dt,
+                ratio,
+                moved,
+                running,
             )
             columns = Columns(self._info.statistics, make, self._broken)
             if ratio.device.type != "cpu":  # another thread may have another current stream
