@@ -40,7 +40,8 @@ def look(case: Case) -> Iterator[Finding]:
     what = (
         f"was refused {leading[too_large].mean():.0f} times before the first step was taken"
         if too_large.any()
-        else f"was followed by steps up to {np.median(grown[too_small]):.1e} times as large within {WITHIN} attempts"
+        else f"was followed by steps up to {np.median(grown[too_small]):.1e} times as large within "
+        f"{WITHIN} attempts"
     )
     suggested = float(f"{np.median(better[better > 0]):.2g}") if (better > 0).any() else None
     change = {"dt0": None} if given else {"dt0": suggested} if suggested else None

@@ -19,7 +19,7 @@ def look(case: Case) -> Iterator[Finding]:
         "one error norm: easy rows pay for hard ones, and a row's error may be above its own "
         "tolerance",
         certainty="likely",
-        advice='Use stepping="independent": each row its own steps, its own error within tolerance.',
+        advice='Use stepping="independent": each row has its own steps and its own error.',
         numbers={"attempts": steps, "rows": float(np.float64(case.batch))},
         change={"stepping": "independent"},
         weight=0.4,

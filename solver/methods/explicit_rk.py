@@ -114,7 +114,7 @@ class BufferStages:
         return self.k[:n].clone()
 
     def sums(self, weights: Tensor, stride: int) -> Tensor:
-        """Return `weights (R, n)` times the first slopes, of each `stride`-th number, `(R, B, E)`."""
+        """Return `weights (R, n)` times the first slopes, of each `stride`-th one, `(R, B, E)`."""
         return _sums(self.k[: weights.shape[1]], weights, stride)
 
     def first(self, n: int) -> list[Tensor]:
@@ -176,7 +176,7 @@ class GraphStages:
         return torch.stack(self._rows[:n])
 
     def sums(self, weights: Tensor, stride: int) -> Tensor:
-        """Return `weights (R, n)` times the first slopes, of each `stride`-th number, `(R, B, E)`."""
+        """Return `weights (R, n)` times the first slopes, of each `stride`-th one, `(R, B, E)`."""
         k = torch.stack([row.detach() for row in self._rows[: weights.shape[1]]])
         return _sums(k, weights, stride)
 

@@ -18,7 +18,7 @@ class Limiter(Statistic):
     name, title, unit = "limiter", "What limited the step", "code"
     help = (
         "Why the step was not larger: the error of the step before (accuracy), a bound, the end of "
-        "the span, a jump, a non-finite trial, equations not solved, or the rule for the first step."
+        "the span, a jump, a non-finite trial, unsolved equations, or the rule for the first step."
     )
     labels: ClassVar[Mapping[int, str]] = {
         ACCURACY: "accuracy",

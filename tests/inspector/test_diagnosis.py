@@ -63,7 +63,7 @@ CASES: dict[str, tuple[Solve, Solve]] = {  # rule -> one that triggers it, one t
         (van_der_pol(100.0), START, 20.0, {"method": "rodas5p"}),
     ),
     "refusals": (
-        (lorenz, torch.ones(1, 3), 10.0, {"controller": "i", "safety": 1.0}),
+        (lorenz, torch.ones(1, 3), 10.0, {"controller": "i", "safety": 0.999}),
         (lorenz, torch.ones(1, 3), 10.0, {"controller": "i", "safety": 0.7}),
     ),
     "one_component": (
