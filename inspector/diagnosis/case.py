@@ -91,7 +91,7 @@ class Case:
         """Numerator and denominator of the stability function by rising powers, if recorded."""
         known = self.start.get("stability")
         if isinstance(known, list) and len(known) == 2:
-            return tuple(np.atleast_1d(np.asarray(p, "f8")).tolist() for p in known)  # pyright: ignore[reportReturnType]
+            return tuple(np.atleast_1d(np.asarray(p, "f8")).tolist() for p in known)
         return None
 
     def eps(self, of: str = "dtype") -> float:
