@@ -71,7 +71,7 @@ class RobertsonRates(LossProblem):
         presets.preset("radau5", "A fully implicit method", method="radau5"),
     )  # fmt: skip
 
-    guess: Annotated[int, Bounds(1, 100), Help("factor by which a rate may be wrong at first")] = 10
+    guess: Annotated[int, Bounds(1, 100), Help("factor by which a rate may be wrong at first")] = 3
 
     def network(self) -> nn.Module:
         """Return the reactions with rates that are guessed, not learnt yet."""
