@@ -84,8 +84,9 @@ class RobertsonRates(LossProblem):
         """Return experiments with different mixtures of the first and the last substance."""
         share = torch.rand(size, generator=generator, dtype=torch.float64) ** 6
         y0 = torch.stack([1 - share, torch.zeros_like(share), share], dim=1)
-        ends = torch.tensor([FIRST, self.t1], dtype=torch.float64).log10().tolist()
-        times = nn.functional.pad(torch.logspace(*ends, POINTS, dtype=torch.float64), (1, 0))
+        first, last = math.log10(FIRST), math.log10(self.t1)
+        times = torch.logspace(first, last, POINTS, dtype=torch.float64)
+        times = nn.functional.pad(times, (1, 0))
         with torch.no_grad():
             truth = solve_ivp(Reactions(RATES), y0, times, method="rodas5p", rtol=1e-7, atol=1e-12)
         return Batch(y0.to(dtype), times.to(dtype), truth.ys.to(dtype))
