@@ -21,7 +21,9 @@ def write_training(path: Path, iterations, *, rank=0, world=1, batch=6, budget=N
     for step in iterations:
         settings = {"batch": batch, "dim": 2, "method": "tsit5", "adjoint": "symplectic"}
         settings |= {"t0": 0.0, "t1": 1.0, "iteration": step, "unit": f"iteration {step}"}
-        number = writer.start_solve(lambda settings=settings: settings, (Column("factor", "f4", "", "factor"),))
+        number = writer.start_solve(
+            lambda settings=settings: settings, (Column("factor", "f4", "", "factor"),)
+        )
         ids = [(step * 3 + row) % 10 for row in range(batch)]
         writer.line("solves", lambda n=number, ids=ids: {"kind": "samples", "solve": n, "ids": ids})
         steps = np.array(ids) + 4 + step
