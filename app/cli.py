@@ -12,6 +12,7 @@ from app import (
     adjoints_command,
     experiment_command,
     train_command,
+    tune_command,
     work_precision_command,
 )
 
@@ -90,6 +91,7 @@ def parser() -> argparse.ArgumentParser:
 
     adjoints_command.add(commands)
     work_precision_command.add(commands, runs_argument)
+    tune_command.add(commands, runs_argument)
     train_command.add(commands, runs_argument)
     experiment_command.add(commands, runs_argument)
 
