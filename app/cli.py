@@ -13,6 +13,7 @@ from app import (
     diagnose_command,
     experiment_command,
     train_command,
+    tune_command,
     work_precision_command,
 )
 
@@ -91,6 +92,7 @@ def parser() -> argparse.ArgumentParser:
 
     adjoints_command.add(commands)
     work_precision_command.add(commands, runs_argument)
+    tune_command.add(commands, runs_argument)
     train_command.add(commands, runs_argument)
     experiment_command.add(commands, runs_argument)
     diagnose_command.add(commands, runs_argument, find)
