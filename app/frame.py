@@ -19,6 +19,7 @@ VIEWS = (
     ("compare", "Compare", ":material/compare_arrows:"),
     ("tuner", "Tuner", ":material/tune:"),
     ("work_precision", "Work-precision", ":material/speed:"),
+    ("ask", "Ask", ":material/database:"),
     ("runs", "Runs", ":material/folder_open:"),
 )
 
