@@ -151,7 +151,9 @@ class _Remade:
     ):
         """Make a stepper without a graph."""
         dtype = problem.times.start.dtype
-        stepper = problem.method.stepper(problem.field, problem.y0, dtype, graph=False)
+        stepper = problem.method.stepper(
+            problem.field, problem.y0, dtype, graph=False, tolerance=problem.tolerance
+        )
         if not isinstance(stepper, ReplayingStepper):
             raise InvalidArgument(
                 f'adjoint is "binomial" and method {problem.method.name!r}, whose steps cannot be '

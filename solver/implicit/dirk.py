@@ -1,14 +1,14 @@
 """Diagonally implicit Runge-Kutta steps: systems of size D one by one, one matrix for all."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from solver.implicit.linear import Factored, factor, shifted
+from solver.implicit.jacobian import JacobianSetup
+from solver.implicit.linear import Factored, Matrix
 from solver.implicit.stepper import ImplicitStepper, first_order
 from solver.methods.base import ReplayingStepper, Trial
 from solver.methods.tableau import ButcherTableau
@@ -38,13 +38,11 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
         graph: bool,
         tolerance: Tolerance | None,
         exact: bool,
-        jacobian: Callable[..., Any] | None,
+        setup: JacobianSetup,
         filtered: bool = False,
     ):
         """Make the coefficients' tensors."""
-        super().__init__(
-            field, like, graph=graph, tolerance=tolerance, exact=exact, jacobian=jacobian
-        )
+        super().__init__(field, like, graph=graph, tolerance=tolerance, exact=exact, setup=setup)
         exact_numbers = tableau.exact
         self._a = [[float(x) for x in row] for row in exact_numbers.a]
         self._c = [float(c) for c in exact_numbers.c]
@@ -104,7 +102,7 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
         """Solve all stages; return the state at the end, NaN in rows without a solution."""
         h, active = dt.to(self._real)[:, None], self._active(dt)
         with torch.no_grad():
-            self._factor(self._jacobian_for(t, y, active), h)
+            self._factor(self._jacobian_for(t, y, active), h, active)
         scale, size = self._scales(y)
         hk, states, ok, finite = [h * self._start], [y], active, torch.ones_like(active)
         for i in range(1, self._count):
@@ -124,8 +122,8 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
         lost = active & ~ok
         return y1.masked_fill(lost[:, None], torch.nan) if bool(lost.any()) else y1
 
-    def _factor(self, jacobian: Tensor, h: Tensor) -> None:
-        self._factored: Factored = factor(shifted(jacobian, self._gamma * h.detach()[:, 0]))
+    def _factor(self, jacobian: Matrix, h: Tensor, rows: Tensor) -> None:
+        self._factored: Factored = jacobian.shifted(self._gamma * h.detach()[:, 0], rows)
 
     def _first_guess(self, i: int, hk: list[Tensor], states: list[Tensor], base: Tensor) -> Tensor:
         same, weights = self._guesses[i]
@@ -152,7 +150,7 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
         def renew(z: Tensor, slow: Tensor) -> None:
             if bool(slow.any()):
                 self._take_jacobian(bare_time, bare_base + z, slow)
-                self._factor(self._j_known(), h)
+                self._factor(self._j_known(), h, rows)
 
         def correct(r: Tensor) -> Tensor:
             return self._factored.solve(r)
@@ -164,7 +162,7 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
             again = rows & ~solved.ok & solved.finite & ~self._current
             if bool(again.any()):  # with the Jacobian of an earlier step: try that of this one
                 self._take_jacobian(bare_time, bare_base, again)
-                self._factor(self._j_known(), h)
+                self._factor(self._j_known(), h, rows)
                 self._current = self._current | again
                 self._solver.forget(again)
                 second = solve(residual, correct, guess, scale, size, again, renew)
@@ -177,10 +175,6 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
             self._counts.add(rows.long(), rows.long())
         return self._attached(time, h, base, z) if self._graph else z
 
-    def _j_known(self) -> Tensor:
-        assert self._j is not None
-        return self._j
-
     def _attached(self, time: Tensor, h: Tensor, base: Tensor, z: Tensor) -> Tensor:
         """Return the solution as a function of what it was made from, to first order.
 
@@ -189,7 +183,7 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
         """
         with torch.enable_grad():
             slope, matrix = self._with_jacobian(time, base + z)
-            factored = factor(shifted(matrix, self._gamma * h.detach()[:, 0]))
+            factored = matrix.shifted(self._gamma * h.detach()[:, 0])
             residual = first_order(z - (self._gamma * h) * slope)
             return z - factored.solve(residual)
 

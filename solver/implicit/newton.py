@@ -67,6 +67,11 @@ class Newton:
         floor = 10 * self._eps / smallest.clamp_min(self._eps)
         self._kappa = torch.maximum(floor, smallest.sqrt().clamp(max=0.03))
 
+    @property
+    def kappa(self) -> float:
+        """What the error that is left may be at most, in tolerances, of the strictest row."""
+        return float(self._kappa.min()) if self._kappa.numel() else 0.03
+
     def solve(
         self,
         residual: Callable[[Tensor], Tensor],
@@ -112,7 +117,8 @@ class Newton:
                 lost = lost | (rate >= 1) | (eta * norm * power(rate, left) > self._kappa)
             z = torch.where((going & good)[:, None], z - step, z)
             if self._tight:
-                done = self._at_rounding(step, norm, fine, rate, close, before is None)
+                renewed = renew is None or number > RENEW[0]
+                done = self._at_rounding(step, norm, fine, rate, close, before is None, renewed)
                 lost = lost | ((rate > 1e3) if before is not None else False)
             else:
                 done = close
@@ -136,12 +142,19 @@ class Newton:
         rate: Tensor,
         close: Tensor,
         first: bool,
+        renewed: bool,
     ) -> Tensor:
-        """Whether rows cannot get nearer: corrections are rounding, or small and not shrinking."""
+        """Whether rows cannot get nearer: corrections are rounding, or small and not shrinking.
+
+        Slow may also be who has an old matrix, which is known once there is a new one.
+        """
         tiny = ((step.abs() <= fine).all(dim=1)) | (norm == 0)
         if first:
             return tiny
-        return tiny | (close & (rate >= 0.5) & (norm <= 1e-4)) | ((rate >= 0.5) & (norm <= 1e-8))
+        stands = rate >= 0.5
+        if renewed:
+            return tiny | (stands & close & (norm <= 1e-4)) | (stands & (norm <= 1e-8))
+        return tiny | (stands & (norm <= 1e-9))
 
     def forget(self, rows: Tensor) -> None:
         """Know nothing of how fast the iteration converges in `rows (B,)`."""
