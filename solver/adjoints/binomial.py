@@ -196,6 +196,8 @@ class _Remade:
             active = None if window.active is None else window.active[i]
             if self._stops is not None:
                 self._stepper.horizon = self._stops.from_here(t).limit()
+            choice = window.choice
+            self._stepper.choice = None if choice is None else choice[i].long()
             end = self._stepper.replay(
                 t, window.dt[i], window.seen[i], y, start=start, polynomial=False
             )

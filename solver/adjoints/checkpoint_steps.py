@@ -94,6 +94,11 @@ class _Checkpointed(Method):
                 f'adjoint is "checkpoint_steps" and method {self.inner.name!r}, whose steps cannot '
                 'be taken once more: use adjoint="backprop"'
             )
+        if stepper.remembers:
+            raise InvalidArgument(
+                f'adjoint is "checkpoint_steps" and method {self.inner.name!r}, whose steps depend '
+                'on those before: use adjoint="symplectic" or "backprop"'
+            )
         return _CheckpointedStepper(stepper)
 
 

@@ -36,6 +36,7 @@ class Step(NamedTuple):
     y: Tensor  # (B, D) state at its start
     active: Tensor | None  # (B,) bool, None where all are
     slopes: Tensor | None  # (B, S, D), if they were kept
+    choice: Tensor | None  # (B,) what the method chose by itself
     rows: Tensor | None  # (n,) rows of the outputs read off this step, None without any
     tau: Tensor | None  # (n,) their times
     cotangent: Tensor | None  # (n, D) derivative of the loss by them
@@ -412,6 +413,7 @@ class _Backward:
             y=state,
             active=None if window.active is None else window.active[i],
             slopes=None if window.slopes is None else window.slopes[i],
+            choice=None if window.choice is None else window.choice[i].long(),
             rows=rows,
             tau=tau,
             cotangent=cotangent,

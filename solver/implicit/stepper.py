@@ -10,7 +10,7 @@ from solver.implicit.krylov import Accuracy, tangents_travel
 from solver.implicit.linear import Matrix
 from solver.implicit.newton import Newton, Solved
 from solver.methods.base import Counts, Stepper
-from solver.norms import Tolerance
+from solver.norms import Tolerance, rms_norm
 from solver.problem import Field, real_dtype
 
 SLOW = 1e-3  # rate of Newton's iteration above which the next step wants a new Jacobian
@@ -52,6 +52,7 @@ class ImplicitStepper(Stepper):
         never = torch.zeros(len(like), dtype=torch.bool, device=like.device)
         self._current = never  # rows whose Jacobian was taken at their present state
         self._slow = never  # rows whose iteration asks for a new one
+        self._warm = False  # whether the power iteration has been under way before
         self._stale = False  # whether the start slope has yet to be evaluated
         self._newtons: list[Newton] = []
         self._resting: Tensor | None = None  # (B, 1) bool
@@ -162,6 +163,38 @@ class ImplicitStepper(Stepper):
         if not self._tight:  # as good as the iteration can make use of
             self._jacobian.accuracy = Accuracy(0.1 * newton.kappa, 0.02)
         return newton
+
+    def spectral_radius(
+        self, vector: Tensor | None, scale: Tensor
+    ) -> tuple[Tensor, Tensor] | None:
+        """Estimate the spectral radius of the Jacobian at hand, None if there is none yet.
+
+        Args:
+            vector: `(B, D)` what the call before returned, None in the first one.
+            scale: what components are measured in, `(B, D)` of the states.
+
+        Returns:
+            Radius `(B,)`, and a vector to go on from.
+        """
+        if self._j is None:
+            return None
+        jacobian = self._j.detached()
+        if self._field.complex:
+            scale = scale.repeat_interleave(2, dim=1)
+        if vector is None:
+            places = torch.arange(scale.shape[1], device=scale.device).to(scale.dtype)
+            vector = (1 + 0.5 * torch.cos(places)) * scale
+        tiny = torch.finfo(scale.dtype).tiny
+        for _ in range(2 if self._warm else 6):  # a pair of complex eigenvalues turns by turns
+            length = rms_norm(vector / scale).clamp_min(tiny)
+            once = jacobian.times(vector)
+            twice = jacobian.times(once)
+            radius = (rms_norm(twice / scale) / length).sqrt()
+            grown = rms_norm(twice / scale).clamp_min(tiny)[:, None]
+            usable = ((grown > 1e-30) & twice.isfinite().all(dim=1, keepdim=True))
+            vector = torch.where(usable, twice / grown, scale)
+        self._warm = True
+        return radius, vector
 
     def keep(self) -> Any:
         """Return counts, Jacobians and what is known of convergence."""
