@@ -10,6 +10,7 @@ from torch import Tensor
 
 from solver.methods.base import Counts, ReplayingStepper, Trial
 from solver.norms import Tolerance, rms_norm
+from solver.polynomials import hermite
 from solver.problem import Field, real_dtype
 
 MOST = 400  # stages; steps that would need more are refused
@@ -241,10 +242,3 @@ class StabilizedStepper(ReplayingStepper):
     def continuing(self, slopes: Sequence[Tensor]) -> "StabilizedStepper":
         """Never asked for: the number of stages is remembered from attempt to attempt."""
         raise TypeError("steps with a spectral radius that is remembered cannot begin anywhere")
-
-
-def hermite(change: Tensor, h_start: Tensor, h_end: Tensor) -> Tensor:
-    """Return the cubic through two states `change` apart with these slopes, `(3, B, D)`."""
-    square = 3 * change - 2 * h_start - h_end
-    return torch.stack([h_start, square, h_start + h_end - 2 * change])
-

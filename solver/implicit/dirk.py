@@ -68,14 +68,14 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
         """Try one step; the estimate of its error is not part of autograd's graph."""
         y = self._field.real(y)
         if self._stale:
-            self._start = self._slope(t, y)
+            self._evaluate_start(self._at_start(t), y)
             self._stale = False
         self._end = None
         y1 = self._solve(t, dt, t_next, y)
         error = None
         if self._error is not None:
             with self._quiet():
-                error = _combined(self._hk, self._error)
+                error = combined(self._hk, self._error)
                 if self._filtered:
                     error = self._factored.solve(error)
                 error = self._field.back(error)
@@ -93,10 +93,29 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
     ) -> Tensor:
         """Take an accepted step once more, from its start alone."""
         y = self._field.real(y)
-        self._start, self._j, self._behind, self._end = self._field(start, y), None, start, None
+        self._evaluate_start(start, y)
+        self._j, self._behind, self._end = None, start, None
         self._current = torch.zeros_like(self._current)
         self._solver.forget(~self._current)
         return self._field.back(self._solve(t, dt, t_next, y))
+
+    def _evaluate_start(self, t: Tensor, y: Tensor) -> None:
+        self._start = self._slope(t, y)
+
+    def _base(self, i: int, y: Tensor, h: Tensor, hk: list[Tensor]) -> Tensor:
+        """Return what stage i adds its own slope to."""
+        return y + combined(hk, self._a[i])
+
+    def _took(self, time: Tensor, h: Tensor, state: Tensor, rows: Tensor) -> None:
+        """Meet the stage just solved in `rows (B,)`."""
+
+    def _finish(self, y: Tensor, h: Tensor, hk: list[Tensor], states: list[Tensor]) -> Tensor:
+        """Return the state at the end of the step."""
+        self._hk = hk
+        if self._fsal:  # rows that stand still have no slope to divide out
+            self._end = hk[-1] / torch.where(h > 0, h, 1.0)
+            return states[-1]
+        return y + combined(hk, self._b)
 
     def _solve(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Tensor:
         """Solve all stages; return the state at the end, NaN in rows without a solution."""
@@ -109,16 +128,14 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
             time = t_next if self._at_end[i] else torch.add(t, dt, alpha=self._c[i])
             if self._c[i] > 1 and self.horizon is not None:
                 time = torch.minimum(time, self.horizon)
-            base = y + _combined(hk, self._a[i])
+            base = self._base(i, y, h, hk)
             z = self._stage(time, h, base, self._first_guess(i, hk, states, base), scale, size, ok)
             hk.append(z / self._gamma)
             states.append(base + z)
+            self._took(time, h, states[-1], ok)
             ok, finite = ok & self._solved_ok, finite & self._solved_finite
-        self._hk = hk
-        if self._fsal:  # rows that stand still have no slope to divide out
-            self._end = hk[-1] / torch.where(h > 0, h, 1.0)
         self.unsolved = active & ~ok & finite
-        y1 = states[-1] if self._fsal else y + _combined(hk, self._b)
+        y1 = self._finish(y, h, hk, states)
         lost = active & ~ok
         return y1.masked_fill(lost[:, None], torch.nan) if bool(lost.any()) else y1
 
@@ -129,7 +146,7 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
         same, weights = self._guesses[i]
         if same is not None:
             return (states[same] - base).detach()
-        return self._gamma * _combined([each.detach() for each in hk], weights)
+        return self._gamma * combined([each.detach() for each in hk], weights)
 
     def _stage(
         self,
@@ -228,7 +245,7 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
         return self._field.back(torch.stack(self._hk))
 
 
-def _combined(hk: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
+def combined(hk: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
     """Return `sum_j weights[j] hk[j]`; scalar weights make autograd keep nothing."""
     total = hk[0] * weights[0]
     for each, weight in zip(hk[1:], weights[1:], strict=False):

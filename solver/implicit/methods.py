@@ -10,6 +10,7 @@ from torch import Tensor
 from solver.errors import InvalidArgument, InvalidType
 from solver.implicit.collocation import CollocationStepper, CollocationTableau
 from solver.implicit.dirk import DirkStepper
+from solver.implicit.imex import ImexStepper
 from solver.implicit.jacobian import JacobianSetup
 from solver.implicit.rosenbrock import RosenbrockStepper, RosenbrockTableau
 from solver.implicit.structure import Structure
@@ -17,6 +18,7 @@ from solver.methods.base import Method
 from solver.methods.tableau import ButcherTableau
 from solver.norms import Tolerance
 from solver.problem import Field
+from solver.split import Split
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,9 @@ class DiagonallyImplicit(ImplicitMethod):
     """Base of methods with an explicit first stage and one number on the diagonal."""
 
     tableau: ClassVar[ButcherTableau]
+    # Of the same nodes and weights, for the explicit part of a field given as two; None: both
+    # parts are taken together.
+    partner: ClassVar[ButcherTableau | None] = None
     filtered: ClassVar[bool] = False  # whether the error estimate needs damping
 
     @property
@@ -97,6 +102,20 @@ class DiagonallyImplicit(ImplicitMethod):
         exact: bool = True,
     ) -> DirkStepper:
         """Make the working state of one solve."""
+        split = field.function
+        if self.partner is not None and isinstance(split, Split):
+            return ImexStepper(
+                self.tableau,
+                self.partner,
+                split,
+                field,
+                like,
+                time_dtype,
+                graph=graph,
+                tolerance=tolerance,
+                exact=exact,
+                setup=self.setup,
+            )
         return DirkStepper(
             self.tableau,
             field,

@@ -164,9 +164,7 @@ class ImplicitStepper(Stepper):
             self._jacobian.accuracy = Accuracy(0.1 * newton.kappa, 0.02)
         return newton
 
-    def spectral_radius(
-        self, vector: Tensor | None, scale: Tensor
-    ) -> tuple[Tensor, Tensor] | None:
+    def spectral_radius(self, vector: Tensor | None, scale: Tensor) -> tuple[Tensor, Tensor] | None:
         """Estimate the spectral radius of the Jacobian at hand, None if there is none yet.
 
         Args:
@@ -191,7 +189,7 @@ class ImplicitStepper(Stepper):
             twice = jacobian.times(once)
             radius = (rms_norm(twice / scale) / length).sqrt()
             grown = rms_norm(twice / scale).clamp_min(tiny)[:, None]
-            usable = ((grown > 1e-30) & twice.isfinite().all(dim=1, keepdim=True))
+            usable = (grown > 1e-30) & twice.isfinite().all(dim=1, keepdim=True)
             vector = torch.where(usable, twice / grown, scale)
         self._warm = True
         return radius, vector
