@@ -130,7 +130,7 @@ class StabilizedStepper(ReplayingStepper):
     def _stages(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Tensor:
         """Go through the stages, each row through as many as `choice` says."""
         assert self.choice is not None
-        h, count = dt.to(self._real)[:, None], self.choice
+        h, count = dt.to(self._real)[:, None], self.choice.clamp_min(2)
         kinds, which = count.unique(return_inverse=True)
         most = int(kinds.max()) if kinds.numel() else 1
         table = torch.zeros((len(kinds), 5, most + 1), dtype=torch.float64)

@@ -107,10 +107,12 @@ class Jacobian:
         hooks = torch.autograd.graph.saved_tensors_hooks(_same, _same)
         with torch.inference_mode(False), torch.enable_grad(), hooks:
             state = y.view_as(y) if graph and y.requires_grad else _leaf(y)
-            at = t.view_as(t) if graph and t.requires_grad else (_leaf(t) if time else t)
-            if time and state.grad_fn is not None and state.shape[1]:
-                # As deep in the graph as the state: from a leaf, autograd would look for paths
-                # through all the steps before, once for every component.
+            at = t.view_as(t) if graph and t.requires_grad else t
+            if time and not (graph and state.shape[1]):
+                at = _leaf(t)
+            elif time:
+                # As deep in the graph as the state, and no leaf: from one, autograd would look for
+                # paths through all the steps before, once for every component.
                 never = torch.zeros_like(at, dtype=torch.bool)
                 at = torch.where(never, state[:, 0].to(at.dtype), at)
             try:
@@ -140,9 +142,9 @@ class Jacobian:
         return Products(self._field, t, state, scale, self.accuracy, self.spent)
 
     def _by_time(self, slope: Tensor, t: Tensor, state: Tensor, *, graph: bool) -> Tensor:
-        """Return the derivative by time `(B, D)`, by differences where no graph is wanted."""
-        if graph and slope.requires_grad:
-            found = self._time_products(slope, t, graph=True)
+        """Return the derivative by time `(B, D)`, by differences where autograd sees none."""
+        if slope.requires_grad:
+            found = self._time_products(slope, t, graph=graph)
             return torch.zeros_like(state) if found is None else found.to(state.dtype)
         return self._differenced_by_time(slope.detach(), t.detach(), state.detach())
 

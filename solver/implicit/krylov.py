@@ -1,7 +1,10 @@
 """Systems solved without a matrix: the Jacobian is known by its products with vectors alone."""
 
+import contextlib
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, final
 
 import torch
@@ -83,6 +86,7 @@ class Products(Matrix):
         """Return the product with `v (B, D)`, by forward-mode differentiation or differences."""
         got = None
         if not tangents_travel():
+            _meet_forward_mode()
             try:
                 with torch.inference_mode(False), forward_ad.dual_level():
                     dual = forward_ad.make_dual(self.y.detach(), v.to(self.y.dtype))
@@ -216,14 +220,16 @@ def gmres(
         going = going & rows
     lost = ~norm.isfinite()
     going = going & ~lost
-    products = 0
+    products, left = 0, norm
     while bool(going.any()) and products < MOST:
         x, used = _cycle(apply, x, r, goal, going, spent)
         products += used
         r = rhs - apply(x)
         spent(going)
-        going = going & (rms_norm(r) > 1.5 * goal)
-    return x.masked_fill((going | lost)[:, None], torch.nan)
+        left = torch.where(going, rms_norm(r), left)
+        going = going & (left > 1.5 * goal)
+    lost = lost | (going & ~(left <= 10 * goal))
+    return x.masked_fill(lost[:, None], torch.nan)
 
 
 def _cycle(
@@ -286,6 +292,15 @@ def _cycle(
 
 def _nonzero(x: Tensor) -> Tensor:
     return torch.where(x == 0, 1.0, x)
+
+
+@cache
+def _meet_forward_mode() -> None:
+    """Let torch load what it needs for forward mode, whose own warnings are not the user's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with contextlib.suppress(RuntimeError), forward_ad.dual_level():
+            forward_ad.make_dual(torch.zeros(()), torch.zeros(()))
 
 
 def tangents_travel() -> bool:

@@ -43,7 +43,6 @@ class Newton:
         like: `(B, D)`, for dtype and device.
         rtol: relative tolerance, a number or broadcastable to `(B, D)`.
         tight: whether to go on to rounding.
-        followed: whether a correction with the exact matrix follows, which doubles the digits.
         limit: iterations allowed, outside tight mode.
     """
 
@@ -53,13 +52,12 @@ class Newton:
         rtol: float | Tensor,
         *,
         tight: bool,
-        followed: bool = False,
         limit: int = LIMIT,
     ):
         """Know nothing of how fast the iteration converges."""
         self._tight, self._limit = tight, TIGHT_LIMIT if tight else limit
         self._eps = torch.finfo(like.dtype).eps
-        self._fine = 64 * self._eps if not followed else 0.25 * self._eps**0.5
+        self._fine = 64 * self._eps
         # What the first iteration is judged by, rate / (1 - rate) of the solve before, (B,)
         self.rate = torch.ones(len(like), dtype=like.dtype, device=like.device)
         rtol = torch.as_tensor(rtol, dtype=like.dtype, device=like.device)
@@ -118,8 +116,10 @@ class Newton:
             z = torch.where((going & good)[:, None], z - step, z)
             if self._tight:
                 renewed = renew is None or number > RENEW[0]
-                done = self._at_rounding(step, norm, fine, rate, close, before is None, renewed)
-                lost = lost | ((rate > 1e3) if before is not None else False)
+                done = self._at_rounding(step, norm, fine, rate, before is None, renewed)
+                lost = lost | (
+                    ((rate > 1e3) & (norm > self._kappa)) if before is not None else False
+                )
             else:
                 done = close
             ok = ok | (going & done & good)
@@ -140,7 +140,6 @@ class Newton:
         norm: Tensor,
         fine: Tensor,
         rate: Tensor,
-        close: Tensor,
         first: bool,
         renewed: bool,
     ) -> Tensor:
@@ -151,10 +150,8 @@ class Newton:
         tiny = ((step.abs() <= fine).all(dim=1)) | (norm == 0)
         if first:
             return tiny
-        stands = rate >= 0.5
-        if renewed:
-            return tiny | (stands & close & (norm <= 1e-4)) | (stands & (norm <= 1e-8))
-        return tiny | (stands & (norm <= 1e-9))
+        small = (rate >= 0.5) & (norm <= (1e-4 if renewed else 1e-8))
+        return tiny | small | ((rate >= 0.9) & (norm <= 1e-6))
 
     def forget(self, rows: Tensor) -> None:
         """Know nothing of how fast the iteration converges in `rows (B,)`."""

@@ -1,12 +1,13 @@
 """What implicit steppers share: a Jacobian kept row by row, counters, rows at rest."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from solver.implicit.jacobian import Jacobian, JacobianSetup, Linearised, RealField
-from solver.implicit.krylov import Accuracy, tangents_travel
+from solver.implicit.krylov import Accuracy, Products, tangents_travel
 from solver.implicit.linear import Matrix
 from solver.implicit.newton import Newton, Solved
 from solver.methods.base import Counts, Stepper
@@ -42,10 +43,10 @@ class ImplicitStepper(Stepper):
         self._tolerance = Tolerance(1e-4, 1e-6) if tolerance is None else tolerance
         self._jacobian = Jacobian(self._field, setup, self._tolerance)
         self._tight, self._like = exact or tolerance is None, like
+        self._finest = Accuracy(0.0, torch.finfo(like.dtype).eps ** 0.75)
         self._jacobian.spent = self._count_products
         if self._tight:
-            rounding = 20 * torch.finfo(like.dtype).eps
-            self._jacobian.accuracy = Accuracy(rounding, rounding)
+            self._jacobian.accuracy = self._finest
         self._real = real_dtype(like.dtype)
         self._counts = self.counts = Counts(like)
         self._j: Matrix | None = None
@@ -147,7 +148,10 @@ class ImplicitStepper(Stepper):
             state = state if state.requires_grad else state.detach().requires_grad_()
             slope = self._slope(time, state)
             matrix = self._jacobian.of(slope, time, state)
-        return slope, matrix.usable()
+        matrix = matrix.usable()
+        if isinstance(matrix, Products):
+            matrix = replace(matrix, accuracy=self._finest)
+        return slope, matrix
 
     def _learn(self, solved: Solved) -> None:
         """Note which rows converge slowly: they want a new Jacobian in their next step."""
@@ -156,12 +160,12 @@ class ImplicitStepper(Stepper):
     def _newton(self, limit: int | None = None) -> Newton:
         like = self._field.real(self._like.detach())
         options = {} if limit is None else {"limit": limit}
-        newton = Newton(
-            like, self._tolerance.rtol, tight=self._tight, followed=self._graph, **options
-        )
+        newton = Newton(like, self._tolerance.rtol, tight=self._tight, **options)
         self._newtons.append(newton)
-        if not self._tight:  # as good as the iteration can make use of
-            self._jacobian.accuracy = Accuracy(0.1 * newton.kappa, 0.02)
+        # As good as the iteration can make use of.
+        self._jacobian.accuracy = (
+            Accuracy(0.0, 1e-3) if self._tight else Accuracy(0.1 * newton.kappa, 0.02)
+        )
         return newton
 
     def spectral_radius(self, vector: Tensor | None, scale: Tensor) -> tuple[Tensor, Tensor] | None:
