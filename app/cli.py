@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app import adjoints_command, experiment_command, train_command
+from app import (
+    adjoints_command,
+    experiment_command,
+    train_command,
+    work_precision_command,
+)
 
 HERE = Path(__file__).resolve().parent
 RUNS_VARIABLE = "STEPSCOPE_RUNS"
@@ -84,6 +89,7 @@ def parser() -> argparse.ArgumentParser:
     export.set_defaults(do=run_export)
 
     adjoints_command.add(commands)
+    work_precision_command.add(commands, runs_argument)
     train_command.add(commands, runs_argument)
     experiment_command.add(commands, runs_argument)
 
@@ -152,7 +158,7 @@ def run_spec(arguments: argparse.Namespace) -> int:
     text = sys.stdin.read() if str(arguments.spec) == "-" else arguments.spec.read_text("utf-8")
     spec = json.loads(text)
     spec = spec.get("spec", spec)  # a whole run.json will do
-    from app.worker import record, record_comparison
+    from app.worker import STUDIES, record, record_comparison, record_study
     from app.workers import new_run_id
 
     name = arguments.name or new_run_id(str(spec.get("problem", "run")))
@@ -162,6 +168,10 @@ def run_spec(arguments: argparse.Namespace) -> int:
     if spec.get("kind") == "adjoints":
         entries = record_comparison(spec, path, note=arguments.note)
         print(f"{path}: {entries} comparisons of gradient modes")
+        return 0
+    if spec.get("kind") in STUDIES:
+        entries = record_study(spec, path, note=arguments.note)
+        print(f"{path}: {entries} settings")
         return 0
     if spec.get("kind") == "training":
         return train_command.do(spec, path, arguments.note)

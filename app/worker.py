@@ -18,12 +18,14 @@ from typing import Any
 import torch
 
 import solver
+from app import work_precision
 from app.describe import user_problem
 from app.gradients import compare_spec, differentiate, read_spec
 from app.trainer import KIND, record_training
 from app.workers import read_json
 from inspector import Inspector
 from inspector.adjoints import ComparisonWriter
+from inspector.studies import StudyWriter
 from sample_problems.base import LossProblem
 from sample_problems.catalogue import problem_by_name
 from solver.catalogue import controller_by_name
@@ -254,6 +256,52 @@ def record_comparison(
     return len(places)
 
 
+def record_study(spec: Mapping[str, Any], path: Path, *, note: str = "", obey: bool = False) -> int:
+    """Try many settings as a spec says and record what they give; returns how many did.
+
+    The first solve of each is recorded as any other solve.
+
+    Raises:
+        Cancelled: a viewer stopped it; everything until then is recorded.
+        Exception: what the study raises; it is recorded as the reason.
+    """
+    recorder = Inspector(path, statistics=("limiter",), note=note, spec=dict(spec))
+    control = Control(path, recorder, bool(spec.get("keep_running"))) if obey else None
+    writer: StudyWriter | None = None
+    labels: set[str] = set()
+    try:
+        study = STUDIES[str(spec["kind"])]
+        writer = StudyWriter(path, {"spec": dict(spec)})
+        told = writer
+
+        def about(text: str, done: int, of: int) -> None:
+            told.doing(text, done, of)
+            if control is not None:
+                control.look()
+
+        with nullcontext() if control is None else cancelled_at_once(control):
+            for entry in study(spec, about=about, watchers=[recorder]):
+                writer.entry(entry)
+                labels.add(str(entry["label"]))
+    except Cancelled as reason:
+        recorder.event("cancelled", str(reason))
+        recorder.close("cancelled")
+        raise
+    except BaseException as error:
+        recorder.event("failed", f"{type(error).__name__}: {error}")
+        recorder.close("failed" if isinstance(error, Exception) else "interrupted")
+        raise
+    finally:
+        if writer is not None:
+            writer.close()
+    recorder.close()
+    return len(labels)
+
+
+STUDIES = {work_precision.KIND: work_precision.work_precision}
+"""What many settings are tried for, by the `kind` of a spec."""
+
+
 @contextmanager
 def cancelled_at_once(control: Control) -> Iterator[None]:
     """Raise `Cancelled` in here when viewers ask for it, also in solves that no hook may slow down.
@@ -334,6 +382,8 @@ def main() -> int:
     try:
         if spec.get("kind") == "adjoints":
             record_comparison(spec, path, obey=True)
+        elif spec.get("kind") in STUDIES:
+            record_study(spec, path, obey=True)
         elif spec.get("kind") == KIND:
             obeying_training(spec, path)
         else:

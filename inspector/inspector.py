@@ -230,16 +230,11 @@ class Inspector(TrainingRecorder):
         wanted = {each if isinstance(each, str) else each.name for each in self.statistics}
         columns = tuple(records.column(each) for each in info.statistics if each.name in wanted)
         instances = arguments.chosen(self._instances, info.batch)
-        settings = records.settings(info) | {
-            "iteration": iteration,
-            "ordinal": ordinal,
-            "unit": unit,
-            "instances": None if instances is None else instances,
-        }
+        place = {"iteration": iteration, "ordinal": ordinal, "unit": unit, "instances": instances}
         if info.backward_of is not None:
-            settings["backward_of"] = -1 if forward is None else forward[0]
+            place["backward_of"] = -1 if forward is None else forward[0]
         states = arguments.spread(self._states, info.batch)
-        number = self._writer.start_solve(settings, columns)
+        number = self._writer.start_solve(lambda: records.settings(info) | place, columns)
         self._numbers[info] = (number, unit)
         held = False
         if self._thinning is not None:
@@ -273,13 +268,15 @@ class Inspector(TrainingRecorder):
         solve = self._solves.pop(end.solve, None)
         if solve is None or self._writer is None:
             return
-        record, rows = records.outcome(end)
+        outcome = records.outcome(end)
         if self._thinning is not None:
+            record, rows = outcome()
             failed = record.get("n_failed", end.solve.batch)
             self._thinning.ended(solve.unit, failed, record.get("n_attempts", solve.next_attempt))
             if solve.held:
                 record["held"] = True
-        self._writer.end_solve(solve.number, record, rows)
+            outcome = lambda: (record, rows)  # noqa: E731
+        self._writer.end_solve(solve.number, outcome)
 
     def on_backward(self, info: BackwardInfo) -> None:
         """Write what a backward pass took."""

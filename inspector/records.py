@@ -14,6 +14,7 @@ from torch import Tensor
 from inspector.buffer import Copy, to_numpy
 from inspector.schema import COUNTS, MEANT_TO_END, QUANTILES, Column
 from solver.hooks import SolveEnd, SolveInfo
+from solver.solution import Solution
 from solver.statistics.base import Statistic
 from solver.status import Status
 
@@ -54,23 +55,31 @@ def _shortest(value: np.ndarray) -> Any:
     return float(str(value[()])) if value.ndim == 0 and value.dtype == np.float32 else value
 
 
-def outcome(end: SolveEnd) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return the `end` and the `rows` line of a solve; no rows when it was broken off."""
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def outcome(end: SolveEnd) -> Callable[[], tuple[dict[str, Any], dict[str, Any] | None]]:
+    """Return what makes the `end` and the `rows` line of a solve, in another thread if need be.
+
+    There are no rows when it was broken off.
+    """
     record: dict[str, Any] = {
         "seconds": end.wall_seconds,
         "error": end.error,
-        "memory_bytes": memory,
+        "memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
     if end.solve.device.startswith("cuda"):
         record["allocated_bytes"] = torch.cuda.memory_allocated(end.solve.device)
     solution = end.solution
     if solution is None:
-        return record, None
-    stats = solution.stats
-    rows = {name: to_numpy(getattr(stats, name)) for name in COUNTS}
-    rows["status"], rows["component"] = to_numpy(solution.status), to_numpy(solution.component)
-    rows["t_reached"] = to_numpy(solution.t_reached)
+        return lambda: (record, None)
+    tensors = {name: getattr(solution.stats, name) for name in COUNTS}
+    tensors |= {name: getattr(solution, name) for name in ("status", "component", "t_reached")}
+    # The caller may write into what the solve has returned.
+    copy = Copy({name: tensor.detach().clone() for name, tensor in tensors.items()})
+    return lambda: _outcome(record, copy.arrays(), solution)
+
+
+def _outcome(
+    record: dict[str, Any], rows: dict[str, np.ndarray], solution: Solution
+) -> tuple[dict[str, Any], dict[str, Any]]:
     failed = np.flatnonzero(~np.isin(rows["status"], MEANT_TO_END))
     told = [
         *failed[:MOST_MESSAGES],
@@ -78,6 +87,7 @@ def outcome(end: SolveEnd) -> tuple[dict[str, Any], dict[str, Any] | None]:
     ]
     messages = {str(row): solution.message(int(row)) for row in told}
     codes, counts = np.unique(rows["status"], return_counts=True)
+    stats = solution.stats
     record |= {
         "n_attempts": int(rows["n_steps"].max(initial=0)),
         "n_f_calls": stats.n_f_calls,

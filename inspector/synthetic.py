@@ -198,7 +198,7 @@ def _write_solve(
         "atol": 1e-6,
         "instances": None,
     }
-    solve = writer.start_solve(settings, STATISTICS if statistics else ())
+    solve = writer.start_solve(lambda: settings, STATISTICS if statistics else ())
     n_steps, n_accepted = np.zeros(batch, "i8"), np.zeros(batch, "i8")
     t = np.zeros(batch)
     status = np.zeros(batch, "i8")
@@ -247,7 +247,7 @@ def _write_solve(
         "error": None,
         "n_rows_evaluated": int(batch * (2 + 6 * n_steps.max(initial=0))),
     }
-    writer.end_solve(solve, end, rows)
+    writer.end_solve(solve, lambda: (end, rows))
 
 
 def _attempts(

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, SupportsIndex, cast
 
@@ -233,7 +233,7 @@ def read_statistics(
     asked = (statistics, *(hook.statistics for hook in hooks))
     for each in chain.from_iterable(map(_several, asked)):
         if isinstance(each, str):
-            statistic = catalogue.statistic_by_name(each)
+            statistic = _statistic(each)
         elif isinstance(each, Statistic):
             statistic = each
         else:
@@ -242,6 +242,12 @@ def read_statistics(
             )
         found.setdefault(statistic.name, statistic)
     return tuple(found.values())
+
+
+@lru_cache
+def _statistic(name: str) -> Statistic:
+    """Return the statistic of that name; the same one each time, since none has a state."""
+    return catalogue.statistic_by_name(name)
 
 
 def _several(statistics: str | Statistic | Sequence[str | Statistic]) -> Iterable[str | Statistic]:

@@ -64,12 +64,18 @@ class Columns(Mapping[str, Tensor]):
     """
 
     def __init__(
-        self, statistics: Sequence[Statistic], make: Callable[[], Attempts], broken: set[str]
+        self,
+        statistics: Sequence[Statistic],
+        make: Callable[[], Attempts],
+        broken: set[str],
+        ready: Mapping[str, Tensor] | None = None,
     ):
         """Keep what is needed to measure; `make` gathers the attempts.
 
         Names of statistics that raise are put into `broken`, and those in it are not asked again.
+        Columns in `ready` are measured; codes may be int8 there.
         """
+        self._ready = {} if ready is None else ready
         self._statistics = {statistic.name: statistic for statistic in statistics}
         self._make, self._broken = make, broken
         self._attempts: Attempts | None = None
@@ -92,6 +98,8 @@ class Columns(Mapping[str, Tensor]):
         return len(self._statistics)
 
     def _measure(self, statistic: Statistic) -> Tensor:
+        if (column := self._ready.get(statistic.name)) is not None:
+            return column.long() if column.dtype == torch.int8 else column
         if self._attempts is None:
             self._attempts = self._make()
         like = self._attempts.error_ratio
@@ -140,6 +148,7 @@ class Recorder:
         self._broken: set[str] = set()
         self._size = self._block_size()
         self._states = any(hook.wants_states for hook in self._hooks)
+        self._order = info.error_order or info.method_order
 
     def begin(self) -> None:
         """Tell the hooks that the solve begins."""
@@ -201,12 +210,24 @@ class Recorder:
         ratio: Tensor,
         moved: Tensor,
         running: Tensor,
-        columns: Mapping[str, Tensor],
+        ready: Mapping[str, Tensor],
+        late: Callable[[], Mapping[str, Any]],
         y: Tensor | None,
     ) -> None:
-        """Hand over attempts that come as a block, `(n, B)` each, `y (n, B, D)`."""
+        """Hand over attempts that come as a block, `(n, B)` each, `y (n, B, D)`.
+
+        Args:
+            ready: statistics that are measured, see `Columns`.
+            late: makes what `Attempts` holds besides, for those that are not.
+        """
         if not self._hooks:
             return
+        own = {"t": t, "dt": dt, "error_ratio": ratio, "accepted": moved, "running": running}
+
+        def make() -> Attempts:
+            return Attempts(**own, **late(), controller=self._controller, error_order=self._order)
+
+        columns = Columns(self._info.statistics, make, self._broken, ready)
         if self._direction is not None:
             t, dt = t * self._direction, dt * self._direction
         block = StepBlock(
@@ -288,7 +309,7 @@ class Recorder:
             factor=_stack(raw["factor"]),
             history=_stack_history(raw["history"]),
             controller=self._controller,
-            error_order=self._info.error_order or self._info.method_order,
+            error_order=self._order,
         )
 
     def end(self, solution: "Solution") -> None:

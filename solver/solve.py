@@ -246,7 +246,9 @@ def _recorder(
     times, layout, control = problem.times, problem.field.layout, problem.controller
 
     def own(value: float | Tensor) -> Tensor:  # what a hook does to it must not reach the solve
-        return torch.as_tensor(value, device=layout.device).detach().clone()
+        if isinstance(value, Tensor):
+            return value.detach().to(layout.device, copy=True)
+        return torch.tensor(value, device=layout.device)
 
     info = SolveInfo(
         batch=layout.batch,

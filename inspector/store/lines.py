@@ -33,7 +33,7 @@ class LineFile:
         data = b"".join(dump_line(record) for record in records)
         if self._fd is None:
             if self._make_folder and not self._path.parent.is_dir():
-                self._path.parent.mkdir()
+                self._path.parent.mkdir(exist_ok=True)
             self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         if os.fstat(self._fd).st_nlink == 0:
             self.close()

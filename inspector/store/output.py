@@ -292,7 +292,7 @@ class Output:
     def _write_own_record(self, **changes: Any) -> None:
         folder = self.path / "writers"
         if not folder.is_dir():
-            folder.mkdir()
+            folder.mkdir(exist_ok=True)
         self._beat = time.monotonic()
         record = {
             "schema": SCHEMA_VERSION,

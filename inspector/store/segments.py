@@ -48,7 +48,7 @@ class SegmentWriter:
 
     def __init__(self, folder: Path, name: str, columns: Sequence[Column]) -> None:
         if not folder.is_dir():
-            folder.mkdir()  # not its parents: a run that was deleted stays deleted
+            folder.mkdir(exist_ok=True)  # not its parents: a run that was deleted stays deleted
         described = {column.name: column.describe() for column in columns}
         self.columns = tuple(columns)
         self.rows = 0

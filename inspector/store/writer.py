@@ -18,6 +18,8 @@ from inspector.store.output import Block, Kind, Output, Status
 FLUSH_ATTEMPTS = 12  # a kill costs these and what is tried while they are written: at most 16
 FLUSH_ROWS = 4_096
 FLUSH_SECONDS = 0.25
+# The same for blocks of so many attempts: they come from compiled solves.
+FAST_ATTEMPTS, FAST_ROWS, FAST_SECONDS = 32, 1 << 18, 0.05
 QUEUE_ROWS = 1 << 22  # about 250 MB with every statistic
 CLOSE_SECONDS = 60.0
 
@@ -71,6 +73,7 @@ class RunWriter:
         self._waiting_rows = 0
         self._pending: list[tuple[Kind, int, Block]] = []
         self._pending_attempts = self._pending_rows = 0
+        self._pending_since = 0.0
         about: dict[str, Any] = {"spec": spec, "note": note, "tags": list(tags)}
         about |= {"versions": versions or {}, "parameters": parameters or {}}
         place = {"rank": rank, "world_size": world_size}
@@ -99,11 +102,13 @@ class RunWriter:
         """How many solves have begun."""
         return self._solve + 1
 
-    def start_solve(self, settings: Mapping[str, Any], statistics: Sequence[Column] = ()) -> int:
+    def start_solve(
+        self, settings: Callable[[], Mapping[str, Any]], statistics: Sequence[Column] = ()
+    ) -> int:
         """Begin a solve and return its number within this writer.
 
         Args:
-            settings: of the solve, for its `start` line.
+            settings: makes those of the solve, for its `start` line, in the thread.
             statistics: columns its steps have besides those that all steps have.
         """
         if self.closed:
@@ -114,7 +119,7 @@ class RunWriter:
             # A clock that is set back must not change the order of solves.
             started = self._last_time = max(time.time(), self._last_time)
             columns = tuple(statistics)
-            self._submit(lambda: self._output.start(number, started, settings, columns))
+            self._submit(lambda: self._output.start(number, started, settings(), columns))
         self._warn()
         return number
 
@@ -127,26 +132,35 @@ class RunWriter:
                 self._submit(lambda: self._output.rows(kind, solve, [block]))
             elif self._has_room(solve, block.rows):
                 self._waiting_rows += block.rows
+                if not self._pending:
+                    self._pending_since = time.monotonic()
                 self._pending.append((kind, solve, block))
+                attempts = block.attempts[1] - block.attempts[0]
                 if kind == "steps":
-                    self._pending_attempts += block.attempts[1] - block.attempts[0]
+                    self._pending_attempts += attempts
                     self._pending_rows += block.rows
-                if self._pending_attempts >= FLUSH_ATTEMPTS or self._pending_rows >= FLUSH_ROWS:
+                if attempts > FAST_ATTEMPTS:  # a solve so fast that the thread would be felt
+                    late = time.monotonic() - self._pending_since >= FAST_SECONDS
+                    due = late or self._pending_rows >= FAST_ROWS
+                else:
+                    rows = self._pending_rows
+                    due = self._pending_attempts >= FLUSH_ATTEMPTS or rows >= FLUSH_ROWS
+                if due:
                     self._hand_over()
         self._warn()
 
     def end_solve(
-        self, solve: int, end: Mapping[str, Any], rows: Mapping[str, Any] | None = None
+        self, solve: int, outcome: Callable[[], tuple[Mapping[str, Any], Mapping[str, Any] | None]]
     ) -> None:
         """End a solve.
 
         Args:
             solve: as returned by `start_solve`.
-            end: totals, for its `end` line.
-            rows: name -> value of each instance `(B,)`, for its `rows` line.
+            outcome: makes, in the thread, its totals for its `end` line, and name -> value of each
+                instance `(B,)` for its `rows` line, or None.
         """
         now = time.time()
-        self._in_order(lambda: self._output.end(solve, now, end, rows))
+        self._in_order(lambda: self._output.end(solve, now, *outcome()))
 
     def scalars(self, iteration: int, values: Mapping[str, float | Callable[[], float]]) -> None:
         """Record named numbers; one that is a callable is asked for its value in the thread."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from solver.compiled.expression import Graph, Node
+from solver.compiled.expression import Graph, Node, reachable
 from solver.compiled.symbolic import SymbolicTensor, Trace, Untraceable, no_trace
 from solver.initial_step import initial_step
 from solver.loop import Problem
@@ -29,6 +29,9 @@ from solver.step import (
     smallest_and_stretch,
 )
 
+HISTORY = "history_"  # and its number: one tensor of a controller's history
+RECORDED = "[recorded]"  # marks what is in the record when a statistic is measured
+
 
 @dataclass
 class Body:
@@ -44,7 +47,9 @@ class Body:
     failure: dict[str, Node]  # of rows that failed: status and component
     polynomial: dict[str, Node]  # `P{j}_{d}`, of rows whose outputs or polynomials are wanted
     columns: dict[str, Node]  # further columns of the record, by statistic
+    late: frozenset[str]  # statistics that are measured from the record, by who looks at them
     history: list[torch.dtype]
+    history_tree: Any
     pool: list[float]
     degree: int = 0
 
@@ -176,7 +181,9 @@ class Tracer:
             failure=failure,
             polynomial=polynomial,
             columns=self.columns,
+            late=frozenset(self.late),
             history=self.history_dtypes,
+            history_tree=self.history_tree,
             pool=self.pool,
             degree=len(polynomial) // max(self.dim, 1),
         )
@@ -327,8 +334,9 @@ class Tracer:
         self, t: Tensor, dt: Tensor, tried: Tensor, own: Tensor, moved: Tensor, running: Tensor,
         reach: Tensor, weighted: Tensor, verdict: Any, history: Any,
     ) -> None:  # fmt: skip
-        """Trace the statistics."""
+        """Trace the statistics that need more than the record holds; note what others need."""
         self.columns: dict[str, Node] = {}
+        self.late: list[str] = []
         if not self.statistics:
             return
         first = self.trace.row("(done == 0)", torch.bool)
@@ -339,26 +347,51 @@ class Tracer:
         )  # fmt: skip
         leaves, tree = tree_flatten(history)
         factor = torch.where(running, verdict.factor, verdict.factor)
-        attempts = Attempts(
-            t=t[None], dt=tried[None], error_ratio=own[None], accepted=moved[None],
-            running=running[None], weighted_error=weighted[None], limiter=codes[None],
-            factor=factor[None], history=tree_unflatten([leaf[None] for leaf in leaves], tree),
-            controller=self.problem.controller, error_order=self.error_order,
-        )  # fmt: skip
-        self.column_dtypes: dict[str, torch.dtype] = {}
+        given = {
+            "t": t, "dt": tried, "error_ratio": own, "accepted": moved, "running": running,
+            "weighted_error": weighted, "limiter": codes, "factor": factor,
+        }  # fmt: skip
+        given |= {f"{HISTORY}{i}": leaf for i, leaf in enumerate(leaves)}
+        recorded = {
+            name: tensor if name in ("weighted_error", "limiter") else
+            self.trace.row(name + RECORDED, tensor.dtype)
+            for name, tensor in given.items()
+        }  # fmt: skip
+
+        def attempts(parts: dict[str, Any]) -> Attempts:
+            one = {name: part[None] for name, part in parts.items()}
+            leaves = [one.pop(name) for name in parts if name.startswith(HISTORY)]
+            return Attempts(
+                **one,
+                history=tree_unflatten(leaves, tree),
+                controller=self.problem.controller,
+                error_order=self.error_order,
+            )
+
+        needed: set[str] = set()
         self.trace.graph.pool = self.pool
         try:
             for statistic in self.statistics:
-                try:
-                    column = statistic.measure(attempts)
-                except Untraceable as error:
-                    raise Untraceable(f"statistic {statistic.name!r}: {error}") from None
-                if not isinstance(column, SymbolicTensor) or column.shape != (1, self.batch):
-                    raise Untraceable(f"statistic {statistic.name!r} is no column")
-                self.columns[statistic.name] = column.cells.reshape(-1)[0]
-                self.column_dtypes[statistic.name] = column.dtype
+                loads = _loads(self._column(statistic, attempts(recorded)))
+                if all(load.endswith(RECORDED) for load in loads):
+                    self.late.append(statistic.name)
+                    needed |= {load.removesuffix(RECORDED) for load in loads}
+                else:
+                    self.columns[statistic.name] = self._column(statistic, attempts(given))
         finally:
             self.trace.graph.pool = None
+        for name, tensor in given.items():
+            if name in needed and (name == "factor" or name.startswith(HISTORY)):
+                self._store(self.columns, f"_{name}", tensor)
+
+    def _column(self, statistic: Statistic, attempts: Attempts) -> Node:
+        try:
+            column = statistic.measure(attempts)
+        except Untraceable as error:
+            raise Untraceable(f"statistic {statistic.name!r}: {error}") from None
+        if not isinstance(column, SymbolicTensor) or column.shape != (1, self.batch):
+            raise Untraceable(f"statistic {statistic.name!r} is no column")
+        return column.cells.reshape(-1)[0]
 
     def _failure(self) -> dict[str, Node]:
         """Status and component of a row that failed, from what its attempt left."""
@@ -390,3 +423,9 @@ class Tracer:
             for d in range(self.dim):
                 out[f"P{j}_{d}"] = cells[j, 0, d]
         return out
+
+
+def _loads(node: Node) -> list[str]:
+    """Return what an expression reads besides numbers, as C++ text."""
+    texts = [found.args[0] for found in reachable([node]) if found.op == "load"]
+    return [text for text in texts if not text.startswith(("K[", "(float)K["))]

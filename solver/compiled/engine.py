@@ -1,15 +1,19 @@
 """Runs a compiled kernel through a solve: state, outputs, record, interruptions."""
 
 import ctypes
+from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_unflatten
 
+from solver.compiled.body import HISTORY
 from solver.compiled.build import Kernel
 from solver.compiled.expression import F32, F64
 from solver.compiled.fingerprint import Fingerprint
-from solver.compiled.plan import Plan, column_dtype
+from solver.compiled.plan import Plan
 from solver.dense import DenseRecord
 from solver.loop import Outcome, Problem
 from solver.outputs import Outputs
@@ -17,8 +21,8 @@ from solver.recording import MAX_ELEMENTS, Recorder
 from solver.status import Status
 
 ROUND = 32  # attempts between looks for rows that are done, whose lanes are given to others
-RECORDED = 64  # attempts of a recorded block at most
-RECORDED_NUMBERS = 32_768  # of a column in it, if that is 8 attempts or more
+# Attempts of a recorded block: more of them where rows are few.
+RECORDED, MOST_RECORDED, RECORDED_NUMBERS = 64, 256, 16_384
 MILLISECONDS = 50  # that a kernel runs before Python may handle signals
 ENDLESS = 2**62
 
@@ -77,6 +81,11 @@ class Run:
             self.tensors |= {"SEARCH": search, "YS": self.ys}
         for i, tensor in enumerate(plan.tensors(problem, fingerprint)):
             self.tensors[f"U{i}"] = tensor
+        addresses = [
+            0 if tensor is None else tensor.data_ptr()
+            for tensor in map(self.tensors.get, plan.pointers)
+        ]
+        self._addresses = (ctypes.c_void_p * len(addresses))(*addresses)
         # B, running rows, attempts done, attempts allowed, T, first of the record, whether to
         # begin, milliseconds, attempts a round, attempts of all rows,
         # whether to leave out rows that are done
@@ -89,24 +98,18 @@ class Run:
         # A record ends with the last attempt of its last row, so its rows are always left out.
         self.q[10] = regroup or self.recorder is not None or self.dense is not None
         if self.recorder is None and self.dense is None:
-            pointers = self._pointers({})
-            while self._call(pointers):
+            while self._call():
                 pass
         else:
             while self._record():
                 pass
         return self._outcome()
 
-    def _pointers(self, record: dict[str, Tensor]) -> Any:
-        found = [record.get(name, self.tensors.get(name)) for name in self.plan.pointers]
-        addresses = [0 if tensor is None else tensor.data_ptr() for tensor in found]
-        return (ctypes.c_void_p * len(addresses))(*addresses)
-
-    def _call(self, pointers: Any) -> int:
+    def _call(self) -> int:
         # A recorder's thread would hold up every block; it has its turn between them.
         run = self.kernel.free if self.recorder is None else self.kernel.holding
         left = run(
-            ctypes.addressof(pointers), ctypes.addressof(self.q),
+            ctypes.addressof(self._addresses), ctypes.addressof(self.q),
             ctypes.addressof(self.plan.numbers), self.rows.data_ptr(),
         )  # fmt: skip
         self.q[6] = 0
@@ -114,35 +117,30 @@ class Run:
 
     def _record(self) -> int:
         """Run one block of attempts and hand it over; return how many rows still run."""
-        plan, batch, dim = self.plan, self.batch, self.dim
-        fewer = max(RECORDED_NUMBERS // max(batch, 1), 8)  # so that a block fits the second cache
-        size = max(1, min(RECORDED, fewer, MAX_ELEMENTS // max(batch * max(dim, 1), 1)))
-        time, state = self.problem.times.start.dtype, self.problem.y0.dtype
-
-        def empty(dtype: torch.dtype, *shape: int) -> Tensor:
-            return torch.empty((size, batch, *shape), dtype=dtype)
-
-        record = {
-            "R_t": empty(time), "R_dt": empty(time), "R_ratio": empty(state),
-            "R_moved": empty(torch.bool), "R_running": empty(torch.bool),
-        }  # fmt: skip
-        for name, kind in plan.column_kinds.items():
-            record[f"R_{name}"] = empty(column_dtype(kind))
-        if plan.states:
-            record["R_y"] = empty(state, dim)
-        if plan.dense:
-            record |= {
-                "R_step": empty(time), "R_start": empty(state, dim),
-                "R_polynomial": empty(plan.polynomial_dtype, plan.body.degree, dim),
-            }  # fmt: skip
+        plan, batch = self.plan, self.batch
+        size = max(RECORDED, RECORDED_NUMBERS // max(batch, 1))
+        size = max(1, min(size, MOST_RECORDED, MAX_ELEMENTS // max(batch * self.dim, 1)))
+        # One piece of memory, every column on a line of the processor's cache.
+        ends = [0]
+        for each in plan.record:
+            ends.append((ends[-1] + size * batch * each.bytes + 63) & ~63)
+        piece = torch.empty(ends[-1], dtype=torch.uint8)
+        address, memory = piece.data_ptr(), piece.numpy()
+        for each, begin in zip(plan.record, ends, strict=False):
+            self._addresses[each.pointer] = address + begin
         before = self.q[2]
         self.q[3] = self.q[8] = size
         self.q[5] = before
-        left = self._call(self._pointers(record))
+        left = self._call()
         used = self.q[2] - before
         if used == 0:
             return left
-        record = {name[2:]: tensor[:used] for name, tensor in record.items()}
+        record = {
+            each.name: torch.from_numpy(
+                np.ndarray((used, batch, *each.shape), each.dtype, memory, begin)
+            )
+            for each, begin in zip(plan.record, ends, strict=False)
+        }
         if self.dense is not None:
             moved = record["moved"].clone()  # what a hook does to its records must not reach it
             self.dense.add_block(
@@ -150,26 +148,41 @@ class Run:
                 record["polynomial"].permute(0, 2, 1, 3),
             )  # fmt: skip
         if self.recorder is not None:
-            columns = {name: record[name] for name in plan.column_kinds}
+            ready = {name: record[name] for name in plan.column_kinds if name[0] != "_"}
             self.recorder.add_block(
                 before, record["t"], record["dt"], record["ratio"], record["moved"],
-                record["running"], columns, record.get("y"),
+                record["running"], ready, partial(self._measurable, record), record.get("y"),
             )  # fmt: skip
         return left
+
+    def _measurable(self, record: dict[str, Tensor]) -> dict[str, Any]:
+        """Return what statistics that are not in a record are measured from, by name."""
+        body, ratio = self.plan.body, record["ratio"]
+        nothing = ratio.new_zeros(()).expand_as(ratio)  # where none of these statistics looks
+        leaves = [record.get(f"_{HISTORY}{i}", nothing) for i in range(len(body.history))]
+        return {
+            "weighted_error": nothing[..., None],
+            "limiter": nothing,
+            "factor": record.get("_factor", nothing),
+            "history": tree_unflatten(leaves, body.history_tree),
+        }
 
     def _outcome(self) -> Outcome:
         plan, layout = self.plan, self.plan.layout
 
+        rows = {kind: tensor.unbind(0) for kind, tensor in self.state.items()}
+
         def row(name: str) -> Tensor:
             kind, place = layout.places[name]
-            return self.state[kind][place]
+            return rows[kind][place]
 
-        count = dict(zip(layout.counts, self.counts, strict=True))
+        count = dict(zip(layout.counts, self.counts.unbind(0), strict=True))
         accepted = row("accepted").to(torch.int64)
         steps, status = count["n_steps"], count["status"]
-        evals = plan.evals_per_attempt * steps + count["extra"]
+        extra, success = count["extra"], status == int(Status.SUCCESS)
+        evals = torch.add(extra, steps, alpha=plan.evals_per_attempt)
         if not plan.keeps_end_slope:
-            idle = (count["on_accept"] != 0) | (status == int(Status.SUCCESS))
+            idle = (count["on_accept"] != 0) | success
             evals = evals + accepted - (idle & (accepted > 0)).long()
         kind, place = layout.places["y0"]
         y = self.state[kind][place : place + self.dim].t().contiguous()
@@ -182,7 +195,7 @@ class Run:
             n_steps=steps,
             n_accepted=accepted,
             n_f_evals=evals,
-            arrived=status == int(Status.SUCCESS),
+            arrived=success,
             n_f_calls=int(evals.max()) if self.batch else 0,
-            n_rows_evaluated=plan.evals_per_attempt * self.q[9] + int(count["extra"].sum()),
+            n_rows_evaluated=plan.evals_per_attempt * self.q[9] + int(extra.sum()),
         )

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 F32, F64, I64, BOOL = "float", "double", "int64_t", "bool"
+I8 = "int8_t"  # of columns whose numbers are small
 FLOATS = (F32, F64)
 
 

@@ -1,19 +1,21 @@
 """From a problem to a compiled kernel: traced, written, built once; found again by what matters."""
 
 import ctypes
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from solver.compiled.body import Body, Tracer
 from solver.compiled.build import Kernel, load
-from solver.compiled.expression import BOOL
+from solver.compiled.expression import BOOL, F32, F64, I8, I64
 from solver.compiled.fingerprint import Fingerprint
 from solver.compiled.source import Layout, emit, pointer_names
 from solver.compiled.symbolic import KINDS, Slot, Untraceable
@@ -23,7 +25,39 @@ from solver.statistics.base import Statistic
 
 MOST_PLANS = 256  # kept in a process
 MOST_COMPONENTS = 128  # beyond, compiling takes minutes
+_NUMPY = {F32: np.dtype("f4"), F64: np.dtype("f8"), I64: np.dtype("i8")}
+_NUMPY |= {BOOL: np.dtype("?"), I8: np.dtype("i1")}
 _DTYPES = {kind: dtype for dtype, kind in KINDS.items() if dtype != torch.int32}
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One column of a record, `(n, B, *shape)`."""
+
+    name: str
+    pointer: int  # its place among the pointers
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @cached_property
+    def bytes(self) -> int:
+        """Bytes of one row in one attempt."""
+        return self.dtype.itemsize * math.prod(self.shape)
+
+
+class _Key:
+    """What a plan is found by, hashed once."""
+
+    __slots__ = ("_hash", "_value")
+
+    def __init__(self, value: Any):
+        self._value, self._hash = value, hash(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(eq=False)
@@ -38,12 +72,9 @@ class Plan:
     slots: list[Slot]
     numbers: Any  # ctypes array, the pool
     column_kinds: dict[str, str]
-    polynomial_dtype: torch.dtype
+    record: tuple[Recorded, ...]
     evals_per_attempt: int
     keeps_end_slope: bool
-    recorded: bool
-    dense: bool
-    states: bool
     loaded: Kernel | None = None
 
     def kernel(self, on_compile: Callable[[], None] | None = None) -> Kernel:
@@ -137,9 +168,11 @@ def find_plan(
     )
     batch, flags = problem.field.layout.batch, (outputs, dense, states, recorded)
     with _lock:
-        plan = _plans.get(key) or _plans.get((key, batch))
+        plan = _plans.get(key)
         if plan is not None:
-            _plans.move_to_end(key if key in _plans else (key, batch))
+            _plans.move_to_end(key)
+        elif (plan := _plans.get((key, batch))) is not None:
+            _plans.move_to_end((key, batch))
         else:
             try:
                 plan = _make(problem, statistics, fingerprint, flags)
@@ -176,7 +209,7 @@ def key_of(
     field = problem.field
     fingerprint = Fingerprint((field.function, field.args), field.layout.batch)
     flags = (outputs, dense, states, recorded)
-    return (fingerprint.key, _form(problem), tuple(statistics), flags), fingerprint
+    return _Key((fingerprint.key, _form(problem), tuple(statistics), flags)), fingerprint
 
 
 def _form(problem: Problem) -> Any:
@@ -286,7 +319,11 @@ def _make(
     if Fingerprint((field.function, field.args), field.layout.batch).key != fingerprint.key:
         raise Untraceable("it changes its own state when it is called")
     state, time = KINDS[field.layout.dtype], KINDS[problem.times.start.dtype]
-    kinds = {name: node.kind for name, node in body.columns.items()}
+    narrow = {each.name for each in statistics if _fits_a_byte(each, field.layout.dim)}
+    kinds = {
+        name: I8 if name in narrow and node.kind == I64 else node.kind
+        for name, node in body.columns.items()
+    }
     polynomial = KINDS[tracer.polynomial_dtype]
     dim, stepper = field.layout.dim, tracer.stepper
     source = emit(
@@ -295,24 +332,35 @@ def _make(
         interpolant_evals=stepper.interpolant_evals,
         gives_end_slope=stepper.interpolant_gives_end_slope, automatic=problem.dt0 is None,
     )  # fmt: skip
+    pointers = pointer_names(body, kinds, dim, state, time, polynomial)
+    columns: dict[str, tuple[str, tuple[int, ...]]]
+    columns = {"t": (time, ()), "dt": (time, ()), "ratio": (state, ())}
+    columns |= {"moved": (BOOL, ()), "running": (BOOL, ())}
+    columns |= {name: (kind, ()) for name, kind in kinds.items()}
+    if states:
+        columns["y"] = state, (dim,)
+    if dense:
+        columns |= {"step": (time, ()), "start": (state, (dim,))}
+        columns["polynomial"] = polynomial, (body.degree, dim)
+    record = tuple(
+        Recorded(name, pointers.index(f"R_{name}"), _NUMPY[kind], shape)
+        for name, (kind, shape) in columns.items()
+    )
     return Plan(
         source=source,
         body=body,
         layout=Layout(body, dim, state, time),
-        pointers=pointer_names(body, kinds, dim, state, time, polynomial),
+        pointers=pointers,
         roles=_roles(tracer, problem, fingerprint),
         slots=list(body.trace.slots),
         numbers=(ctypes.c_double * max(len(body.pool), 1))(*body.pool),
         column_kinds=kinds,
-        polynomial_dtype=tracer.polynomial_dtype,
+        record=record if recorded else (),
         evals_per_attempt=stepper.evals_per_attempt,
         keeps_end_slope=stepper.keeps_end_slope,
-        recorded=recorded,
-        dense=dense,
-        states=states,
     )
 
 
-def column_dtype(kind: str) -> torch.dtype:
-    """Return the dtype of a column kept in C++ as `kind`."""
-    return torch.bool if kind == BOOL else _DTYPES[kind]
+def _fits_a_byte(statistic: Statistic, dim: int) -> bool:
+    most = statistic.magnitude(dim)
+    return most is not None and most < 128

@@ -5,12 +5,11 @@ the processor's first cache, and one pass over its vectors is one attempt. Rare
 things (a row ends, fails, passes an output) are done lane by lane after it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from solver.compiled.body import Body
 from solver.compiled.expression import (
     BOOL,
-    ELEMENTARY,
     F32,
     F64,
     FUNCTIONS,
@@ -20,138 +19,16 @@ from solver.compiled.expression import (
     reachable,
     text_of,
 )
+from solver.compiled.prelude import prelude
+from solver.compiled.record import (
+    MASKS,
+    PLAIN,
+    in_lanes,
+    masked_stores,
+    rest_of_block,
+    rows_left_out,
+)
 from solver.compiled.symbolic import KINDS
-
-UNROLL = 2  # vectors side by side, so that the latency of one is hidden behind the other
-
-PRELUDE = """\
-#include <chrono>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-#if defined(__AVX512F__) && defined(__AVX512DQ__)
-#define BYTES 64
-#define ISA e
-#elif defined(__AVX2__)
-#define BYTES 32
-#define ISA d
-#else
-#define BYTES 16
-#define ISA b
-#endif
-typedef %(whole)s whole;
-#define W (BYTES / %(size)d)
-constexpr int U = %(unroll)d, L = W * U;
-typedef float vf __attribute__((vector_size(4 * W), may_alias, aligned(4)));
-typedef double vd __attribute__((vector_size(8 * W), may_alias, aligned(8)));
-typedef int32_t vi32 __attribute__((vector_size(4 * W), may_alias));
-typedef int64_t vi64 __attribute__((vector_size(8 * W), may_alias));
-typedef whole vi __attribute__((vector_size(BYTES), may_alias));
-#define F static inline __attribute__((always_inline))
-F vi mask(vi m) { return m; }
-F vi mask(%(other)s m) { return __builtin_convertvector(m, vi); }
-F vi all(bool x) { return vi{} - (whole)x; }
-F vf pick(vi m, vf a, vf b) { return __builtin_convertvector(m, vi32) ? a : b; }
-F vd pick(vi m, vd a, vd b) { return __builtin_convertvector(m, vi64) ? a : b; }
-F vi pick(vi m, vi a, vi b) { return (m & a) | (~m & b); }
-F vf magnitude(vf x) { return (vf)((vi32)x & 0x7fffffff); }
-F vd magnitude(vd x) { return (vd)((vi64)x & 0x7fffffffffffffffLL); }
-F vf signs(vf x) { return __builtin_convertvector((x < 0) - (x > 0), vf); }
-F vd signs(vd x) { return __builtin_convertvector((x < 0) - (x > 0), vd); }
-F vf lanes_vf(const float* x, int u) { return *(const vf*)(x + u * W); }
-F vd lanes_vd(const double* x, int u) { return *(const vd*)(x + u * W); }
-F vi lanes_vi(const int64_t* x, int u) {
-  vi64 v; memcpy(&v, x + u * W, sizeof v); return __builtin_convertvector(v, vi);
-}
-F vi truth(const float* x, int u) { return mask(lanes_vf(x, u) != 0); }
-F vi truth(const double* x, int u) { return mask(lanes_vd(x, u) != 0); }
-F void put(float* x, int u, vf v) { *(vf*)(x + u * W) = v; }
-F void put(double* x, int u, vd v) { *(vd*)(x + u * W) = v; }
-F void put(int64_t* x, int u, vi v) {
-  const vi64 w = __builtin_convertvector(v, vi64); memcpy(x + u * W, &w, sizeof w);
-}
-F void put_mask(float* x, int u, vi m) { put(x, u, pick(m, vf{} + 1, vf{})); }
-F void put_mask(double* x, int u, vi m) { put(x, u, pick(m, vd{} + 1, vd{})); }
-F void put_mask(uint8_t* x, int u, vi m) { for (int i = 0; i < W; i++) x[u * W + i] = m[i] != 0; }
-// A row times a matrix (K, H): eight sums at a time stay in registers.
-template <int K_, int H, typename T, typename V>
-static __attribute__((noinline)) void product(const T* m, const V* x, V* y) {
-  int j = 0;
-  for (; j + 8 <= H; j += 8) {
-    V s[8] = {};
-    for (int k = 0; k < K_; k++) for (int i = 0; i < 8; i++) s[i] += x[k] * m[k * H + j + i];
-    for (int i = 0; i < 8; i++) y[j + i] = s[i];
-  }
-  for (; j < H; j++) {
-    V s = {};
-    for (int k = 0; k < K_; k++) s += x[k] * m[k * H + j];
-    y[j] = s;
-  }
-}
-F bool any(vi m) {
-#if BYTES == 64
-  return _mm512_test_epi64_mask((__m512i)m, (__m512i)m) != 0;
-#elif BYTES == 32
-  return !_mm256_testz_si256((__m256i)m, (__m256i)m);
-#else
-  whole s = 0; for (int i = 0; i < W; i++) s |= m[i]; return s != 0;
-#endif
-}
-#define LANES(T, x) alignas(64) T x[L]
-#define EACH_VECTOR for (int u = 0; u < U; u++)
-// Functions of one vector, element by element where there is no vector form.
-#define ONE(name, V, T, fn) F V v_##name(V x) { \\
-  alignas(64) T a[W]; memcpy(a, &x, sizeof a); \\
-  for (int i = 0; i < W; i++) a[i] = fn(a[i]); \\
-  V r; memcpy(&r, a, sizeof a); return r; }
-#define TWO(name, V, T, fn) F V v_##name(V x, V y) { \\
-  alignas(64) T a[W], b[W]; memcpy(a, &x, sizeof a); memcpy(b, &y, sizeof b); \\
-  for (int i = 0; i < W; i++) a[i] = fn(a[i], b[i]); \\
-  V r; memcpy(&r, a, sizeof a); return r; }
-#define GLUE3(a, b, c, d) a##b##c##d
-#define GLUE(a, b, c, d) GLUE3(a, b, c, d)
-#define SAME(name, V, symbol) extern "C" V symbol(V) __attribute__((const, nothrow)); \\
-  F V v_##name(V x) { return symbol(x); }
-#define SAME2(name, V, symbol) extern "C" V symbol(V, V) __attribute__((const, nothrow)); \\
-  F V v_##name(V x, V y) { return symbol(x, y); }
-"""
-VECTOR_FUNCTIONS = frozenset((*ELEMENTARY, "atan2", "pow"))
-
-
-def prelude(used: Iterable[str], single: bool) -> str:
-    """Return the head of the file: vector types, and the functions used.
-
-    Args:
-        used: names of functions.
-        single: state and time are both float32, so that twice as many rows fit a vector.
-    """
-    whole, other = ("int32_t", "vi64") if single else ("int64_t", "vi32")
-    size = 4 if single else 8
-    text = PRELUDE % {"whole": whole, "other": other, "unroll": UNROLL, "size": size}
-    lines = [text]
-    for name in sorted(used):
-        two = name in ("pow", "atan2")
-        shape, same = ("TWO", "SAME2") if two else ("ONE", "SAME")
-        forms = (("vd", "double", "", 8), ("vf", "float", "f", 4))
-        for vector, kind, suffix, size in forms:
-            plain = f"{shape}({name}, {vector}, {kind}, std::{name})"
-            if name not in VECTOR_FUNCTIONS:
-                lines.append(plain)
-                continue
-            arguments = "vv" if two else "v"
-            lines.append("#if defined(__x86_64__) && defined(__GLIBC__) && !defined(SCALAR)")
-            for bytes_, isa in ((64, "e"), (32, "d"), (16, "b")):
-                count = bytes_ // size
-                symbol = f"_ZGV{isa}N{count}{arguments}_{name}{suffix}"
-                # the vector type has W elements, of which this size takes so many bytes
-                word = "#if" if bytes_ == 64 else "#elif"
-                lines.append(f"{word} W * {size} == {bytes_} && BYTES >= {bytes_}")
-                lines.append(f"{same}({name}, {vector}, {symbol})")
-            lines += ["#else", plain, "#endif", "#else", plain, "#endif"]
-    return "\n".join(lines)
 
 
 class Layout:
@@ -279,8 +156,8 @@ def emit(
         kept.append("own")
     for name in kept:
         out.append(f"  LANES({_lane_kind(name, body.attempt[name], layout, time)}, {name});")
-    for name, kind in column_kinds.items():
-        out.append(f"  LANES({kind}, col_{name});")
+    for name, node in body.columns.items():
+        out.append(f"  LANES({time if node.kind == BOOL else node.kind}, col_{name});")
     for name in body.polynomial:
         out.append(f"  LANES({polynomial_kind}, {name});")
     out.append("  LANES(int64_t, code); LANES(int64_t, worst);")
@@ -295,13 +172,17 @@ def emit(
         out.append(f"    const int64_t i = C[{index} * B + r];")
         out.append("    upcoming[l] = i < T ? SEARCH[r * T + i] : INFINITY;")
     out.append("    if (l >= m) running[l] = 0;\n  }")
+    if recorded:  # rows side by side are written to the record as vectors
+        out.append("  const bool together = m == L && rows[L - 1] == rows[0] + L - 1;")
     out.append("  for (; done < start + most; done++) {")
     out.append("    vi alive = vi{}, rare = vi{}, hits = vi{};")
+    if recorded:
+        out.append("    const int64_t at = (done - a.q[5]) * B;")
     out.append("    EACH_VECTOR {")
     stores = {name: body.attempt[name] for name in (*carried, *kept) if name in body.attempt}
     stores = {k: v for k, v in stores.items() if v.args != (f"{k}[l]",)}  # stays as it is
-    stores |= {f"col_{name}": node for name, node in body.columns.items()}
-    text, names_of = _statements([*stores.values()], "      ")
+    columns = {f"col_{name}": node for name, node in body.columns.items()}
+    text, names_of = _statements([*stores.values(), *columns.values()], "      ")
     out.append(text)
     moved, was = names_of[body.attempt["moved"].number], names_of[body.attempt["was"].number]
     running = names_of[body.attempt["running"].number]
@@ -315,6 +196,13 @@ def emit(
         )
         out.append("      hits |= hit;")
     out.append(_stores(stores, names_of, layout, time, "      "))
+    if recorded:
+        vectors = {name: body.attempt[source] for name, source in (*PLAIN, *MASKS)}
+        vectors |= {f"R_{name}": node for name, node in body.columns.items()}
+        named = {name: (node.kind, names_of[node.number]) for name, node in vectors.items()}
+        out.append(masked_stores(named, was))
+        out.append("      else {\n" + _stores(columns, names_of, layout, time, "        "))
+        out.append("      }")
     out.append("    }")
     if dense:
         out.append(_loop(body.polynomial, layout, time, "    "))
@@ -333,7 +221,7 @@ def emit(
             f"{interpolant_evals}{gain};"
         )
     if recorded:
-        out.append(_record_loop(column_kinds, state, time, dim, states, dense, body))
+        out.append(in_lanes(column_kinds, dim, states, dense, body.degree))
     out.append("    if (any(rare)) {")
     out.append(_loop(body.failure, layout, time, "      "))
     c = {name: place for place, name in enumerate(layout.counts)}
@@ -347,6 +235,8 @@ def emit(
         f"          S_{kind}[{place} * B + r] = tried[l];\n        }}\n      }}\n    }}"
     )
     out.append("    if (a.q[10] && !any(alive)) { done++; break; }\n  }")
+    if recorded:
+        out.append(rest_of_block(column_kinds, dim, states))
     out.append("  for (int l = 0; l < m; l++) {\n    const int64_t r = rows[l];")
     for name in carried:
         kind, place = layout.places[name]
@@ -493,51 +383,16 @@ def _output_loop(
     return "\n".join(lines)
 
 
-def _record_loop(
-    column_kinds: Mapping[str, str], state: str, time: str, dim: int, states: bool, dense: bool,
-    body: Body,
-) -> str:  # fmt: skip
-    """Write the attempt into the record: `(attempt, row)`."""
-    plain = [("R_t", "t_old"), ("R_dt", "tried"), ("R_ratio", "own")]
-    plain += [(f"R_{name}", f"col_{name}") for name in column_kinds]
-    lines = [
-        "    const int64_t at = (done - a.q[5]) * B;",
-        "    if (m == L && rows[L - 1] == rows[0] + L - 1) {",
-        "      const int64_t w = at + rows[0];",
-    ]
-    lines += [f"      memcpy({r} + w, {name}, sizeof({name}));" for r, name in plain]
-    lines.append("      for (int l = 0; l < L; l++) R_moved[w + l] = moved[l] != 0;")
-    lines.append("      for (int l = 0; l < L; l++) R_running[w + l] = was[l] != 0;")
-    lines.append("    } else for (int l = 0; l < m; l++) {\n      const int64_t w = at + rows[l];")
-    lines += [f"      {r}[w] = {name}[l];" for r, name in plain]
-    lines.append("      R_moved[w] = moved[l] != 0; R_running[w] = was[l] != 0;\n    }")
-    if states or dense:
-        lines.append("    for (int l = 0; l < m; l++) {")
-        if states:
-            lines += [f"      R_y[(at + rows[l]) * {dim} + {d}] = y{d}[l];" for d in range(dim)]
-        if dense:
-            lines.append("      R_step[at + rows[l]] = dt[l];")
-            lines += [
-                f"      R_start[(at + rows[l]) * {dim} + {d}] = y_old{d}[l];" for d in range(dim)
-            ]
-            size = body.degree * dim
-            for j in range(body.degree):
-                for d in range(dim):
-                    place = f"(at + rows[l]) * {size} + {j * dim + d}"
-                    lines.append(f"      R_polynomial[{place}] = P{j}_{d}[l];")
-        lines.append("    }")
-    return "\n".join(lines)
-
-
 def _run(
     layout: Layout, column_kinds: Mapping[str, str], state: str, time: str, dim: int, states: bool,
     recorded: bool, unpack: str,
 ) -> str:  # fmt: skip
     kind, place = layout.places["running"]
-    running = "alive[rows[i]] != 0"
+    running = "alive[r] != 0"
     fill = ""
     if recorded:
-        fill = unpack + "\n" + _fill(layout, column_kinds, time, dim, states)
+        ended = [layout.places[f"y{d}"] for d in range(dim) if states]
+        fill = unpack + "\n" + rows_left_out(column_kinds, layout.places["t"], ended)
     lines = [
         # q: B, running rows, attempts done, attempts allowed now, T, first attempt of the record,
         # whether to begin, milliseconds, attempts a round, attempts of all rows,
@@ -547,12 +402,17 @@ def _run(
         "  const int64_t B = q[0]; int64_t n = q[1], done = q[2];",
         f"  {kind}* const alive = ({kind}*)p[{0 if kind == F32 else 1}] + {place} * B;",
         "  const auto began = std::chrono::steady_clock::now();",
+        # who runs to the front, the others behind them
+        "  auto pack = [&](int64_t n) {",
+        f"    return std::stable_partition(rows, rows + n, [&](int64_t r) {{ return {running}; }})"
+        " - rows;",
+        "  };",
+        *(_pack_groups(running) if recorded else ()),
         "  if (q[6]) {",
         "    for (int64_t i = 0; i < n; i += L) begin(a, rows + i, (int)(n - i < L ? n - i : L));",
-        "    int64_t left = 0;",
-        f"    for (int64_t i = 0; i < n; i++) if ({running}) rows[left++] = rows[i];",
-        "    n = left;",
+        "    n = pack(n);",
         "  }",
+        "  const int64_t first = n; (void)first;",
         "  const int64_t limit = done + q[3];",
         "  while (n > 0 && done < limit) {",
         "    int64_t most = q[8], used = 0;",
@@ -565,12 +425,9 @@ def _run(
         "    }",
         "    done += used;",
         "    int64_t left = 0;",
-        f"    for (int64_t i = 0; i < n; i++) if ({running}) left++;",
-        "    if (q[10] || left == 0) {",
-        "      int64_t k = 0;",
-        f"      for (int64_t i = 0; i < n; i++) if ({running}) rows[k++] = rows[i];",
-        "      n = k;",
-        "    }",
+        "    for (int64_t i = 0; i < n; i++) left += alive[rows[i]] != 0;",
+        f"    if (left == 0 || (q[10] && {'2 * left <= n' if recorded else 'true'})) n = pack(n);",
+        *(["    else if (q[10]) n = pack_groups(n);"] if recorded else []),
         "    if (std::chrono::duration_cast<std::chrono::milliseconds>(",
         "            std::chrono::steady_clock::now() - began).count() >= q[7]) break;",
         "  }",
@@ -582,26 +439,18 @@ def _run(
     return "\n".join(lines) + "\n"
 
 
-def _fill(
-    layout: Layout, column_kinds: Mapping[str, str], time: str, dim: int, states: bool
-) -> str:
-    """Write into the record what rows do that have ended: nothing."""
-    steps = layout.counts.index("n_steps")
-    kind, place = layout.places["t"]
-    lines = [
-        "  const int64_t before = q[2], used = done - before;",
-        "  for (int64_t r = 0; r < B; r++) {",
-        "    if (alive[r] != 0) continue;",
-        f"    int64_t s = C[{steps} * B + r] - before; if (s < 0) s = 0;",
-        "    for (; s < used; s++) {",
-        "      const int64_t w = s * B + r;",
-        f"      R_t[w] = S_{kind}[{place} * B + r]; R_dt[w] = 0; R_ratio[w] = 0;",
-        "      R_moved[w] = 0; R_running[w] = 0;",
+def _pack_groups(running: str) -> list[str]:
+    """Bring the groups of `L` rows of which any runs to the front; a shorter last group stays."""
+    return [
+        "  auto pack_groups = [&](int64_t n) {",
+        "    int64_t k = 0;",
+        "    for (int64_t i = 0; i < n; i += L) {",
+        "      int64_t* const g = rows + i; const int64_t m = n - i < L ? n - i : L;",
+        f"      if (m == L && std::none_of(g, g + m, [&](int64_t r) {{ return {running}; }}))",
+        "        continue;",
+        "      if (k < i) std::swap_ranges(g, g + m, rows + k);",
+        "      k += m;",
+        "    }",
+        "    return k;",
+        "  };",
     ]
-    lines += [f"      R_{name}[w] = 0;" for name in column_kinds]
-    if states:
-        for d in range(dim):
-            kind, place = layout.places[f"y{d}"]
-            lines.append(f"      R_y[w * {dim} + {d}] = S_{kind}[{place} * B + r];")
-    lines.append("    }\n  }")
-    return "\n".join(lines)

@@ -44,6 +44,10 @@ class Statistic(ABC):
     signed: ClassVar[bool] = False  # whether 0 is the neutral middle of its scale
     log: ClassVar[bool] = False  # whether it is best seen on a logarithmic scale
 
+    def magnitude(self, dim: int) -> int | None:
+        """Return how large a code can get with `dim` components; None if that is not known."""
+        return max(map(abs, self.labels), default=None)
+
     def __eq__(self, other: object) -> bool:
         """Two are equal if they are of one class and have the same settings."""
         return type(self) is type(other) and self.__dict__ == other.__dict__

@@ -14,6 +14,10 @@ class LimitingComponent(Statistic):
     name, title, unit = "limiting_component", "Limiting component", "index"
     help = "Component i with the largest |error_i| / (atol_i + rtol_i max(|y_i|, |y1_i|))."
 
+    def magnitude(self, dim: int) -> int:
+        """Return the last index."""
+        return max(dim - 1, 0)
+
     def measure(self, attempts: Attempts) -> Tensor:
         """Return the flat index, `(n, B)` int64; the first non-finite one where there is any."""
         if attempts.weighted_error.shape[-1] == 0:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -170,10 +171,10 @@ writer = RunWriter(path, rank=worker)
 for entry in range(entries):
     writer.scalars(entry, {"loss": worker + entry / 1000})
     if entry % 100 == 0:
-        solve = writer.start_solve({"batch": 3, "dim": 1, "t0": 0.0, "t1": 1.0})
+        solve = writer.start_solve(lambda: {"batch": 3, "dim": 1, "t0": 0.0, "t1": 1.0})
         writer.steps(solve, with_rows)
-        writer.end_solve(solve, {"seconds": 0.0}, {"n_steps": np.full(3, 2), "status": np.zeros(3,
-        int)})
+        rows = {"n_steps": np.full(3, 2), "status": np.zeros(3, int)}
+        writer.end_solve(solve, lambda: ({"seconds": 0.0}, rows))
 writer.close()
 """
 
@@ -243,3 +244,19 @@ def test_a_writer_of_another_machine_lives_as_long_as_its_heart_beats(tmp_path):
     run.refresh()
     assert run.status == "empty"
     writer.close()
+
+
+def test_a_folder_that_another_process_makes_in_between_loses_no_line(tmp_path, monkeypatch):
+    made = Path.mkdir
+
+    def raced(self, *arguments, **options):
+        made(self, parents=True, exist_ok=True)  # somebody else was faster
+        made(self, *arguments, **options)
+
+    writer = RunWriter(tmp_path / "run", flush="always")
+    monkeypatch.setattr(Path, "mkdir", raced)
+    writer.scalars(0, {"loss": 1.0})
+    writer.start_solve(lambda: {"batch": 1})
+    writer.close()
+    assert writer.counts["lines_lost"] == 0
+    assert open_run(tmp_path / "run").scalars()["value"].tolist() == [1.0]

@@ -110,7 +110,7 @@ def test_data_parallel_training_works_with_every_gradient_mode(tmp_path):
     assert run.ranks()["slowest_share"].sum() == pytest.approx(1.0)
     table = run.iterations()
     assert table["adjoint"].tolist() == [mode for mode in modes for _ in (0, 1)]
-    assert table["loss"].notna().all()
+    assert table["loss"].notna().all(), table[["iteration", "rank", "session", "loss"]]
     assert run.verify() == []
 
 

@@ -20,6 +20,7 @@ MAY_IMPORT = {
 # Processes of their own; everything else in app/ is loaded by the Streamlit server.
 SOLVING_SIDE = (
     *("worker.py", "gradients.py", "trainer.py"),
+    *("studied.py", "work_precision.py", "work_precision_command.py"),
     *("cli.py", "adjoints_command.py", "train_command.py", "experiment_command.py", "describe.py"),
 )
 READING_SIDE = ("inspector/run.py", "inspector/queries.py")

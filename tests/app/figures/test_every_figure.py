@@ -38,6 +38,7 @@ from app.figures.training_optimizer import training_optimizer_figure
 from app.figures.training_overview import training_overview_figure
 from app.figures.training_seconds import training_seconds_figure
 from app.figures.trajectories import components_figure, trajectories_figure
+from app.figures.work_precision import work_precision_figure
 from app.figures.worst_component import worst_component_figure
 from app.theme import DARK, LIGHT, Theme
 
@@ -147,6 +148,30 @@ def memory_of(n: int) -> pd.DataFrame:
 
 
 Make = Callable[[SimpleNamespace, int, Theme], go.Figure]
+
+
+def precision_of(n: int) -> pd.DataFrame:
+    """Return what a study's table has: seven methods at `n` tolerances, at most 12."""
+    tolerances = [10.0**-k for k in range(1, 1 + min(n, 12))]
+    lines = [
+        {
+            "method": mode, "setting": f"rtol {rtol:g}", "solve": i, "failed": i % 2,
+            "end_error": rtol * (i + 1), "end_error_low": rtol, "end_error_high": 30 * rtol,
+            "n_f_evals": 40 * rtol**-0.2, "n_f_evals_low": 20, "n_f_evals_high": 1e5,
+        }
+        for i, mode in enumerate(MODES)
+        for rtol in tolerances
+    ]  # fmt: skip
+    columns = ["method", "setting", "solve", "failed", "end_error", "n_f_evals"]
+    return pd.DataFrame(lines) if lines else pd.DataFrame(columns=columns)
+
+
+def cloud_of(n: int) -> pd.DataFrame:
+    at = np.arange(n)
+    table = pd.DataFrame({"method": [MODES[i % 7] for i in at], "setting": "rtol", "instance": at})
+    return table.assign(end_error=10.0 ** -(at % 9), n_f_evals=50.0 + at % 999)
+
+
 FIGURES: dict[str, Make] = {
     "step_size": lambda f, n, c: step_size_figure(f.steps(n), c, ghost=f.steps(n // 2)),
     "step_size_by_attempt": lambda f, n, c: step_size_figure(f.steps(n), c, x="attempt"),
@@ -198,6 +223,15 @@ FIGURES: dict[str, Make] = {
     "training_memory": lambda f, n, c: training_memory_figure(iterations_of(n), c),
     "training_optimizer": lambda f, n, c: training_optimizer_figure(iterations_of(n), c),
     "sample_history": lambda f, n, c: sample_history_figure(visits_of(n), c, chosen=[3, 4, 5]),
+    "work_precision": lambda f, n, c: work_precision_figure(
+        precision_of(n),
+        c,
+        x="n_f_evals",
+        y="end_error",
+        cloud=cloud_of(n),
+        front=precision_of(n).head(9),
+        doubt=1e-12,
+    ),
     "rank_seconds": lambda f, n, c: rank_seconds_figure(iterations_of(n, ranks=3), c),
 }
 

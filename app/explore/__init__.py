@@ -1,0 +1,1 @@
+"""Parts of the pages that try many settings and compare runs."""
