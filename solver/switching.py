@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from solver.implicit.rosenbrock import RosenbrockStepper
-from solver.methods.base import Counts, ReplayingStepper, Trial
+from solver.methods.base import ReplayingStepper, Trial
 from solver.methods.explicit_rk import ExplicitStepper
 from solver.norms import Tolerance, rms_norm
 from solver.problem import real_dtype
@@ -55,7 +55,7 @@ class SwitchingStepper(ReplayingStepper):
         self._real = real_dtype(like.dtype)
         self._tolerance = Tolerance(1e-4, 1e-6) if tolerance is None else tolerance
         assert stiff.counts is not None
-        self.counts: Counts = stiff.counts  # one for both
+        self.counts = self._counts = stiff.counts  # one for both
         rows = torch.zeros(len(like), dtype=torch.bool, device=like.device)
         self._stiff = rows  # who takes a stiff step next
         self._evidence = rows.long()  # for a switch
@@ -95,7 +95,7 @@ class SwitchingStepper(ReplayingStepper):
         trial = self._step(t, dt, t_next, y, active)
         with torch.no_grad():
             explicit = active & ~self._stiff
-            self.counts.add(explicit * (self._explicit.stages - 1))
+            self._counts.add(explicit * (self._explicit.stages - 1))
             self._size = self._measure(dt.detach(), y.detach(), trial.y1.detach(), active)
         return trial
 
@@ -133,7 +133,7 @@ class SwitchingStepper(ReplayingStepper):
         self._explicit.replace_start(
             torch.where(unknown[:, None], slope, self._explicit.start_slope)
         )
-        self.counts.add((unknown & ~stiff).long())
+        self._counts.add((unknown & ~stiff).long())
         self._unknown = unknown & stiff  # they stand elsewhere by the time they need it
 
     def _measure(self, dt: Tensor, y: Tensor, y1: Tensor, active: Tensor) -> Tensor:

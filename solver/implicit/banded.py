@@ -21,8 +21,9 @@ class Bands(Matrix):
         """Keep them."""
         self.bands, self.lower = bands, lower
 
-    def merged(self, rows: Tensor, other: "Bands") -> "Bands":
+    def merged(self, rows: Tensor, other: Matrix) -> "Bands":
         """Return this in `rows (B,)`, `other` elsewhere."""
+        assert isinstance(other, Bands)
         return Bands(torch.where(rows[:, None, None], self.bands, other.bands), self.lower)
 
     def at_rest(self, rows: Tensor) -> "Bands":

@@ -50,8 +50,9 @@ class Products(Matrix):
     spent: Callable[[Tensor], None]
     resting: Tensor | None = None
 
-    def merged(self, rows: Tensor, other: "Products") -> "Products":
+    def merged(self, rows: Tensor, other: Matrix) -> "Products":
         """Return this in `rows (B,)`, `other` elsewhere."""
+        assert isinstance(other, Products)
         column = rows[:, None]
         resting = self.resting
         if resting is not None or other.resting is not None:
@@ -91,7 +92,7 @@ class Products(Matrix):
                 with torch.inference_mode(False), forward_ad.dual_level():
                     dual = forward_ad.make_dual(self.y.detach(), v.to(self.y.dtype))
                     got = forward_ad.unpack_dual(self.slope(self.t, dual)).tangent
-            except (RuntimeError, NotImplementedError):
+            except RuntimeError:
                 got = None
         if got is None:
             got = self._difference(v)

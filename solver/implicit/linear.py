@@ -21,8 +21,8 @@ class Matrix(ABC):
     """The Jacobian of every row, in whatever form it is kept."""
 
     @abstractmethod
-    def merged(self, rows: Tensor, other: Self) -> Self:
-        """Return this in `rows (B,)`, `other` elsewhere."""
+    def merged(self, rows: Tensor, other: "Matrix") -> Self:
+        """Return this in `rows (B,)`, `other`, of the same kind, elsewhere."""
 
     @abstractmethod
     def at_rest(self, rows: Tensor) -> Self:
@@ -89,8 +89,9 @@ class Dense(Matrix):
         """Keep them."""
         self.matrix = matrix
 
-    def merged(self, rows: Tensor, other: "Dense") -> "Dense":
+    def merged(self, rows: Tensor, other: Matrix) -> "Dense":
         """Return this in `rows (B,)`, `other` elsewhere."""
+        assert isinstance(other, Dense)
         return Dense(torch.where(rows[:, None, None], self.matrix, other.matrix))
 
     def at_rest(self, rows: Tensor) -> "Dense":

@@ -187,6 +187,7 @@ class ImplicitStepper(Stepper):
             places = torch.arange(scale.shape[1], device=scale.device).to(scale.dtype)
             vector = (1 + 0.5 * torch.cos(places)) * scale
         tiny = torch.finfo(scale.dtype).tiny
+        radius = torch.zeros_like(scale[:, 0])
         for _ in range(2 if self._warm else 6):  # a pair of complex eigenvalues turns by turns
             length = rms_norm(vector / scale).clamp_min(tiny)
             once = jacobian.times(vector)

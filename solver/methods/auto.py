@@ -55,12 +55,12 @@ class Auto(ImplicitMethod):
     ) -> SwitchingStepper:
         """Make the working state of one solve."""
         options = {"graph": graph, "tolerance": tolerance, "exact": exact}
-        explicit, settings = Tsit5(), (self.jacobian, self.structure, self.linear)
+        explicit, stiff = Tsit5(), Rodas5P(self.jacobian, self.structure, self.linear)
         *_, before, last = explicit.tableau.exact.a
         apart = [float(p - q) for p, q in zip_longest(last, before, fillvalue=0)]
         return SwitchingStepper(
             explicit.stepper(field, like, time_dtype, **options),
-            Rodas5P(*settings).stepper(field, like, time_dtype, **options),
+            stiff.stepper(field, like, time_dtype, **options),
             [*apart, *[0] * (explicit.stages - len(apart))],
             like,
             tolerance,

@@ -1,5 +1,7 @@
 """Jacobians that are declared sparse, or never made: the same solutions, for fewer products."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -49,7 +51,7 @@ def test_a_banded_system_is_solved_as_a_dense_one(dim, lower, upper, dtype):
 def test_a_declared_structure_changes_neither_steps_nor_solution(cls):
     dim = 40
     mask = torch.ones(dim, dim).tril(1).triu(-1).bool()
-    options = {"t0": 0.0, "t1": ENDS, "rtol": 1e-6, "atol": 1e-9}
+    options: Any = {"t0": 0.0, "t1": ENDS, "rtol": 1e-6, "atol": 1e-9}
     with torch.no_grad():
         full = solve_ivp(heat, bump(dim), method=cls(), **options)
         for structure in (Banded(1, 1), Pattern(mask)):
@@ -60,7 +62,7 @@ def test_a_declared_structure_changes_neither_steps_nor_solution(cls):
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_systems_are_solved_without_a_matrix(cls):
-    options = {"t0": 0.0, "t1": ENDS, "rtol": 1e-6, "atol": 1e-9}
+    options: Any = {"t0": 0.0, "t1": ENDS, "rtol": 1e-6, "atol": 1e-9}
     with torch.no_grad():
         full = solve_ivp(heat, bump(24), method=cls(), **options)
         sol = solve_ivp(heat, bump(24), method=cls(linear="gmres"), **options)
@@ -77,7 +79,7 @@ def test_complex_states_in_float32_and_backward(cls, settings):
     def f(t, y):
         return 30j * (y.roll(1, 1) - 2 * y + y.roll(-1, 1)) * torch.tensor([0.0, 1, 1, 0]) - y
 
-    options = {"t0": 0.2, "t1": 0.0, "rtol": 1e-4, "atol": 1e-5}
+    options: Any = {"t0": 0.2, "t1": 0.0, "rtol": 1e-4, "atol": 1e-5}
     with torch.no_grad():
         wanted = solve_ivp(f, y0, method=cls(), **options).ys
         sol = solve_ivp(f, y0, method=cls(**settings), **options)
@@ -132,7 +134,7 @@ def test_a_jacobian_of_ones_own_may_be_given_in_bands():
         left[:, 0], right[:, -1] = 0, 0
         return torch.stack([left, -2 * off + torch.sin(t)[:, None], right], dim=1)
 
-    options = {"t0": 0.0, "t1": ENDS, "rtol": 1e-6, "atol": 1e-9}
+    options: Any = {"t0": 0.0, "t1": ENDS, "rtol": 1e-6, "atol": 1e-9}
     with torch.no_grad():
         own = solve_ivp(
             heat, bump(dim), method=Rodas5P(jacobian=bands, structure=Banded(1, 1)), **options
