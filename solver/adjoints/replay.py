@@ -36,10 +36,10 @@ class Step(NamedTuple):
     y: Tensor  # (B, D) state at its start
     active: Tensor | None  # (B,) bool, None where all are
     slopes: Tensor | None  # (B, S, D), if they were kept
-    choice: Tensor | None = None  # (B,) what the method chose by itself
     rows: Tensor | None  # (n,) rows of the outputs read off this step, None without any
     tau: Tensor | None  # (n,) their times
     cotangent: Tensor | None  # (n, D) derivative of the loss by them
+    choice: Tensor | None = None  # (B,) what the method chose by itself
 
 
 class StepCotangents(NamedTuple):
