@@ -183,15 +183,16 @@ class Mesh:
         chunks = [Chunk(*(next(tensors) if has else None for has in each)) for each in layout]  # pyright: ignore[reportArgumentType]
         return Mesh(chunks, count)
 
-    def windows_backward(self, t0: Tensor, y0: Tensor) -> Iterator[Window]:
-        """Yield the steps, last ones first.
+    def windows_backward(self, t0: Tensor, y0: Tensor, width: int = CHUNK) -> Iterator[Window]:
+        """Yield the steps, `width` of them at a time, last ones first.
 
         Args:
             t0, y0: `(B,)`, `(B, D)`, where a row with fewer steps stands still.
+            width: of a window; that with the last steps may have fewer.
         """
         bases = self._bases()
-        for first in reversed(range(0, self.length, CHUNK)):
-            yield self._window(first, min(CHUNK, self.length - first), bases, t0, y0)
+        for first in reversed(range(0, self.length, width)):
+            yield self._window(first, min(width, self.length - first), bases, t0, y0)
 
     def window_of(self, number: int, t0: Tensor, y0: Tensor) -> Window:
         """Return the steps around step `number`, see `windows_backward`."""

@@ -134,10 +134,10 @@ class VectorJacobian:
     ) -> tuple[list[Tensor | None], list[tuple[int, Tensor]]]:
         """Return cotangents of `inputs`, and the parameters' with their numbers, not added up."""
         pairs = [(r, c) for r, c in zip(results, cotangents, strict=True) if r.requires_grad]
-        if not pairs:
+        asked = [*inputs, *(self.params[i] for i in self._direct)]
+        if not pairs or not asked:
             return [None] * len(inputs), []
         self.count += 1
-        asked = [*inputs, *(self.params[i] for i in self._direct)]
         gradients = torch.autograd.grad(
             [r for r, _ in pairs],
             asked,

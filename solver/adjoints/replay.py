@@ -56,6 +56,7 @@ class StepReverser(ABC):
     """Takes cotangents from the end of a step to its start."""
 
     curious = False  # whether it wants to `learn` even if nobody watches
+    width = 0  # steps it takes back together, by `reverse_window`; 0: single ones
 
     @property
     @abstractmethod
@@ -65,6 +66,10 @@ class StepReverser(ABC):
     @abstractmethod
     def reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
         """Take `cotangent (B, D)` of the state at the end to the start."""
+
+    def reverse_window(self, steps: Step, width: int, cotangent: Tensor) -> StepCotangents | None:
+        """Take `width` steps back, laid out as one of `width * B` rows; None if it cannot."""
+        return None
 
     def learn(self, graph_bytes: int) -> None:  # noqa: B027
         """Take up what the graphs of the first step reversed kept at most."""
@@ -307,29 +312,48 @@ class _Backward:
             tau = None if self._tau is None else torch.zeros_like(self._tau)
         if not self._mesh.length:
             return y, t, end, tau
-        for window, i, state in self._steps():
+        sums = _Times(t, end, tau)
+        like = self._standing()
+        if self._reverser.width:
+            y, left = self._run_windows(y, like, sums, at_outputs)
+        else:
+            left = self._mesh.length
+        for window, i, state in self._steps(like, left):
             step, chosen = self._step(window, i, state, at_outputs)
             got = self._reverse(step, y)
             y = got.y
-            if t is None or end is None:
-                continue
-            assert got.t is not None
-            assert got.dt is not None
-            assert got.seen is not None
-            cut = None if window.cut is None else window.cut[i]
-            if cut is None:
-                t = t + got.t + got.seen
-            else:
-                assert window.last is not None
-                last = window.last[i]
-                end = end + torch.where(last, t + got.seen + got.dt, 0)
-                t = torch.where(cut, got.t - got.dt, t + got.t + got.seen)
-            if tau is not None and got.tau is not None and chosen is not None:
-                plan = self._plan
-                assert plan.rows is not None
-                assert plan.columns is not None
-                tau[plan.rows[chosen], plan.columns[chosen]] = got.tau
-        return y, t, end, tau
+            sums.add(window, i, got.t, got.dt, got.seen)
+            self._add_outputs(sums, chosen, got)
+        return y, sums.t, sums.end, sums.tau
+
+    def _run_windows(
+        self, y: Tensor, like: Tensor, sums: "_Times", at_outputs: Tensor | None
+    ) -> tuple[Tensor, int]:
+        """Take back what can be in windows; return the cotangent and how many steps are left."""
+        left, reverser = self._mesh.length, self._reverser
+        for window in self._mesh.windows_backward(self._start, like, reverser.width):
+            width = len(window.t)
+            steps, chosen = self._whole_window(window, at_outputs)
+            got = reverser.reverse_window(steps, width, y)
+            if got is None:
+                break
+            y, left = got.y, window.first
+            if sums.t is not None:
+                assert got.t is not None
+                assert got.dt is not None
+                assert got.seen is not None
+                each = [part.unflatten(0, (width, -1)) for part in (got.t, got.dt, got.seen)]
+                for i in reversed(range(width)):
+                    sums.add(window, i, *(part[i] for part in each))
+                self._add_outputs(sums, chosen, got)
+        return y, left
+
+    def _add_outputs(self, sums: "_Times", chosen: Tensor | None, got: StepCotangents) -> None:
+        if sums.tau is not None and got.tau is not None and chosen is not None:
+            plan = self._plan
+            assert plan.rows is not None
+            assert plan.columns is not None
+            sums.tau[plan.rows[chosen], plan.columns[chosen]] = got.tau
 
     def _reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
         """Take one step back; watch the first one if someone wants to know its memory."""
@@ -376,35 +400,47 @@ class _Backward:
             )
         )
 
-    def _steps(self) -> Iterator[tuple[Window, int, Tensor]]:
+    def _standing(self) -> Tensor:
+        """Return where rows stand that have fewer steps, `(B, D)`."""
         never = self._mesh.count == 0
         pad = self._y0
         if bool(never.any()):  # its field may not be finite: let it stand at a healthy row's state
             pad = torch.where(never[:, None], pad[self._mesh.count.argmax()], pad)
+        return pad
+
+    def _steps(self, pad: Tensor, below: int) -> Iterator[tuple[Window, int, Tensor]]:
+        """Yield the steps with numbers less than `below`, last ones first."""
         plan = self._plan
         source = plan.mode.states(plan.problem, self._mesh, plan.record, self._start, pad)
         like = pad if source is None else pad[:, :0]
         for window in self._mesh.windows_backward(self._start, like):
-            for i in reversed(range(len(window.t))):
+            for i in reversed(range(min(len(window.t), below - window.first))):
                 # A graph that keeps a state must not keep the window.
                 state = window.y[i].clone() if source is None else next(source)
                 yield window, i, state
+
+    def _outputs(
+        self, first: int, width: int, at_outputs: Tensor | None
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None]:
+        """Return which outputs were read off steps, their rows, times and cotangents."""
+        plan = self._plan
+        if self._order is None or at_outputs is None:
+            return None, None, None, None
+        low, high = self._bounds[first], self._bounds[first + width]
+        if high == low:
+            return None, None, None, None
+        assert plan.rows is not None
+        assert plan.columns is not None
+        assert self._tau is not None
+        chosen = self._order[low:high]
+        rows = plan.rows[chosen]
+        return chosen, rows, self._tau[rows, plan.columns[chosen]], at_outputs[chosen]
 
     def _step(
         self, window: Window, i: int, state: Tensor, at_outputs: Tensor | None
     ) -> tuple[Step, Tensor | None]:
         """Return one step, and which outputs were read off it."""
-        number, plan = window.first + i, self._plan
-        rows = tau = cotangent = chosen = None
-        if self._order is not None and at_outputs is not None:
-            low, high = self._bounds[number], self._bounds[number + 1]
-            if high > low:
-                assert plan.rows is not None
-                assert plan.columns is not None
-                assert self._tau is not None
-                chosen = self._order[low:high]
-                rows, cotangent = plan.rows[chosen], at_outputs[chosen]
-                tau = self._tau[rows, plan.columns[chosen]]
+        chosen, rows, tau, cotangent = self._outputs(window.first + i, 1, at_outputs)
         step = Step(
             t=window.t[i],
             dt=window.dt[i],
@@ -419,3 +455,56 @@ class _Backward:
             cotangent=cotangent,
         )
         return step, chosen
+
+    def _whole_window(
+        self, window: Window, at_outputs: Tensor | None
+    ) -> tuple[Step, Tensor | None]:
+        """Return all steps of a window as one of many rows, and which outputs were read off it."""
+        width, batch = window.t.shape
+        chosen, rows, tau, cotangent = self._outputs(window.first, width, at_outputs)
+        if rows is not None and chosen is not None:
+            assert self._plan.steps is not None
+            rows = (self._plan.steps[chosen] - window.first) * batch + rows
+        flat = [
+            None if each is None else each.flatten(0, 1)
+            for each in (window.t, window.dt, window.start, window.seen, window.y, window.active)
+        ]
+        t, dt, start, seen, y, active = flat
+        assert t is not None
+        assert dt is not None
+        assert seen is not None
+        assert y is not None
+        return Step(t, dt, start, seen, y, active, None, rows, tau, cotangent), chosen
+
+
+class _Times:
+    """Derivatives of the loss by start, end and output times, added up from the last step on.
+
+    All None unless they are wanted.
+    """
+
+    def __init__(self, t: Tensor | None, end: Tensor | None, tau: Tensor | None):
+        """Start from zeros: `(B,)`, `(B,)`, `(B, T)`."""
+        self.t, self.end, self.tau = t, end, tau
+
+    def add(
+        self,
+        window: Window,
+        i: int,
+        t: Tensor | None,
+        dt: Tensor | None,
+        seen: Tensor | None,
+    ) -> None:
+        """Add what step `i` of a window says of its start, size and end, `(B,)` each."""
+        if self.t is None or self.end is None:
+            return
+        assert t is not None
+        assert dt is not None
+        assert seen is not None
+        cut = None if window.cut is None else window.cut[i]
+        if cut is None:
+            self.t = self.t + t + seen
+            return
+        assert window.last is not None
+        self.end = self.end + torch.where(window.last[i], self.t + seen + dt, 0)
+        self.t = torch.where(cut, t - dt, self.t + t + seen)

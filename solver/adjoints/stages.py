@@ -14,7 +14,7 @@ from solver.methods.tableau import ButcherTableau
 from solver.problem import real_dtype
 
 
-class _Reading:
+class Reading:
     """How the outputs of one step depend on its slopes: `y + h sum_i w_i(theta) k_i`."""
 
     def __init__(self, step: Step, interpolant: Tensor):
@@ -42,9 +42,7 @@ class _Reading:
 
     def see(self, i: int, slope: Tensor) -> None:
         """Add what slope `i` says about the derivative by theta."""
-        self.at_theta = self.at_theta + self._rates[:, i] * _inner(
-            self._cotangent, slope[self.rows]
-        )
+        self.at_theta = self.at_theta + self._rates[:, i] * inner(self._cotangent, slope[self.rows])
 
     def times(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return derivatives by output time, start of the step and size of the step, `(n,)`."""
@@ -52,7 +50,7 @@ class _Reading:
         return at_theta, -at_theta, -at_theta * self._theta
 
 
-def _inner(a: Tensor, b: Tensor) -> Tensor:
+def inner(a: Tensor, b: Tensor) -> Tensor:
     """Return the real inner product of each row, `(n, D), (n, D) -> (n,)`."""
     product = a * b if not a.is_complex() else (a.conj() * b).real
     return product.sum(dim=1)
@@ -129,7 +127,7 @@ class StageByStage(StepReverser):
 
     def reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
         """Take `cotangent (B, D)` of the state at the end to the start."""
-        reading = None if step.rows is None else _Reading(step, self._interpolant)
+        reading = None if step.rows is None else Reading(step, self._interpolant)
         used = self._plain if reading is None else self._count
         h = step.dt.to(self._real)[:, None]
         states, evaluated = self._forward(step, h, used)
@@ -150,7 +148,7 @@ class StageByStage(StepReverser):
             back.put(used - i, self._masked(at_state, step, cotangent))
             if at_t is not None and at_dt is not None and at_seen is not None:
                 slope = slope.detach()
-                at_dt = at_dt + _inner(wanted, slope)
+                at_dt = at_dt + inner(wanted, slope)
                 if reading is not None:
                     reading.see(i, slope)
                 if at_time and at_time[0] is not None:
@@ -161,7 +159,7 @@ class StageByStage(StepReverser):
                         at_dt = torch.add(at_dt, at_time[0], alpha=float(self._c[i]))
         y = back.combine(self._ones[: used + 1], used + 1)
         y = y.clone() if reading is None else y + reading.of_start(y)
-        return self._result(step, reading, y, at_t, at_dt, at_seen)
+        return self.result(step, reading, y, at_t, at_dt, at_seen)
 
     def _forward(
         self, step: Step, h: Tensor, used: int
@@ -202,15 +200,16 @@ class StageByStage(StepReverser):
             return torch.zeros_like(like)
         return gradient if step.active is None else torch.where(step.active[:, None], gradient, 0)
 
-    def _result(
+    def result(
         self,
         step: Step,
-        reading: _Reading | None,
+        reading: Reading | None,
         y: Tensor,
         at_t: Tensor | None,
         at_dt: Tensor | None,
         at_seen: Tensor | None,
     ) -> StepCotangents:
+        """Return the cotangents, those of times with what outputs add to them."""
         at_tau = None
         if at_t is not None and at_dt is not None and at_seen is not None:
             if reading is not None:

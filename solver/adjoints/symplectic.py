@@ -7,6 +7,7 @@ from solver.adjoints.aca import WholeStep
 from solver.adjoints.parameters import VectorJacobian
 from solver.adjoints.replay import Replay, StepReverser
 from solver.adjoints.stages import StageByStage
+from solver.adjoints.step_parallel import StepParallel
 from solver.bounds import Bounds, Help, check_bounds
 from solver.loop import Problem
 from solver.methods.explicit_rk import ExplicitRungeKutta
@@ -24,12 +25,16 @@ class Symplectic(Replay):
 
     `keep` trades memory for evaluations; with S stages, N steps:
 
-    | keep     | evaluations a step | memory besides N states          |
-    |----------|--------------------|----------------------------------|
-    | "one"    | 2 S - 1            | the graph of one evaluation      |
-    | "graphs" | S                  | the graphs of S evaluations      |
-    | "values" | S                  | one graph, and N S slopes        |
-    | "auto"   | 2 S - 1 or S       | "graphs" if they fit in `budget` |
+    | keep     | evaluations a step | memory besides N states             |
+    |----------|--------------------|-------------------------------------|
+    | "one"    | 2 S - 1            | the graph of one evaluation         |
+    | "graphs" | S                  | the graphs of S evaluations         |
+    | "values" | S                  | one graph, and N S slopes           |
+    | "steps"  | S, many at once    | graphs of all steps that `budget` has room for |
+    | "auto"   | 2 S - 1 or S       | "graphs" if they fit in `budget`    |
+
+    "steps" takes many steps back in one go, each in all D directions of the state: for small
+    states, where the cost is that of calling operations, see `StepParallel`.
 
     Implicit steps are taken back as a whole, by the implicit function theorem at each stage: exact
     too, with the graphs of one step, whatever `keep` is.
@@ -39,13 +44,13 @@ class Symplectic(Replay):
     """
 
     keep: Annotated[
-        Literal["one", "graphs", "values", "auto"],
+        Literal["one", "graphs", "values", "steps", "auto"],
         Help("What is kept besides accepted states: less memory, or fewer evaluations"),
     ] = "one"
     budget: Annotated[
         float,
         Bounds(0.0, 1e7, scale="log"),
-        Help('Mebibytes that "auto" may keep: accepted states and graphs together'),
+        Help('Mebibytes that "auto" and "steps" may keep: accepted states and graphs together'),
     ] = 64.0
 
     name: ClassVar[str] = "symplectic"
@@ -67,11 +72,14 @@ class Symplectic(Replay):
         method = problem.method
         if not isinstance(method, ExplicitRungeKutta):
             return WholeStep(problem, product, times=times, mode=self.name)
+        room = self.budget * 2**20 - kept
+        if self.keep == "steps":
+            return StepParallel(method.tableau, problem, product, times=times, budget=room)
         return StageByStage(
             method.tableau,
             problem,
             product,
             graphs=self.keep == "graphs",
             times=times,
-            budget=self.budget * 2**20 - kept if self.keep == "auto" else None,
+            budget=room if self.keep == "auto" else None,
         )

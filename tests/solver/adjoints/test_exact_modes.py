@@ -11,7 +11,7 @@ from solver.adjoints.symplectic import Symplectic
 
 EXACT = [
     CheckpointSteps(), ACA(), Symplectic(), Symplectic(keep="graphs"), Symplectic(keep="values"),
-    Binomial(0.0),
+    Symplectic(keep="steps"), Binomial(0.0),
 ]  # fmt: skip
 # One implicit method for each kind of stepper: the others differ in numbers only.
 KINDS = {"kvaerno5", "rodas5p", "radau5", "gauss4", "trapezoid", "implicit_midpoint"}
