@@ -10,8 +10,10 @@ from typing import Any
 
 from app import (
     adjoints_command,
+    diagnose_command,
     experiment_command,
     train_command,
+    tune_command,
     work_precision_command,
 )
 
@@ -90,8 +92,10 @@ def parser() -> argparse.ArgumentParser:
 
     adjoints_command.add(commands)
     work_precision_command.add(commands, runs_argument)
+    tune_command.add(commands, runs_argument)
     train_command.add(commands, runs_argument)
     experiment_command.add(commands, runs_argument)
+    diagnose_command.add(commands, runs_argument, find)
 
     doctor = commands.add_parser("doctor", help="say whether everything needed is there")
     runs_argument(doctor)

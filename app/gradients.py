@@ -112,10 +112,12 @@ def gradient_problem(spec: Mapping[str, Any], asked: Asked) -> tuple[Make, float
         options: dict[str, Any] = {"t_eval": cast.t_eval}
         if cast.args is not None:
             options["args"] = cast.args
-        fields = list(problem.fields(own))
+        y0 = problem.begin(own, cast)
+        groups = _groups_after(y0, parameter_groups(own))
         return GradientProblem(
-            fields, cast.y0, parameter_groups(own), options, lambda ys: problem.loss(ys, cast)
-        )
+            list(problem.fields(own)), y0, groups, options,
+            lambda ys: problem.loss(problem.seen(own, ys), cast),
+        )  # fmt: skip
 
     times = data.t_eval
     return make, float((times[..., -1] - times[..., 0]).abs().max())
@@ -231,6 +233,16 @@ def parameter_groups(model: nn.Module) -> dict[str, list[Tensor]]:
         if parameter.requires_grad:
             groups.setdefault(name.rpartition(".")[0] or name, []).append(parameter)
     return groups
+
+
+def _groups_after(y0: Tensor, groups: dict[str, list[Tensor]]) -> dict[str, list[Tensor]]:
+    """Return the groups that `y0` was not made from: modes are compared from there on."""
+    if not y0.requires_grad:
+        return groups
+    flat = [tensor for group in groups.values() for tensor in group]
+    used = torch.autograd.grad(y0.sum(), flat, allow_unused=True, retain_graph=True)
+    before = {id(p) for p, slope in zip(flat, used, strict=True) if slope is not None}
+    return {name: group for name, group in groups.items() if id(group[0]) not in before}
 
 
 def compare_spec(

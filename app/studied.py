@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,6 +25,7 @@ Pair = tuple[tuple[str, float], tuple[str, float]]  # the reference, and what it
 EXPLICIT: Pair = (("dopri8", 1e-13), ("vern7", 1e-13))
 IMPLICIT: Pair = (("radau5", 1e-12), ("rodas5p", 1e-10))
 Scores = dict[str, list[float]]
+COUNTS = ("n_f_evals", "n_steps", "n_rejected", "n_jac_evals")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,30 @@ class Reference:
     scale: Tensor
     doubt: float
     how: str
+
+
+class Outcome(NamedTuple):
+    """What is scored of a solve; travels between processes."""
+
+    success: Tensor  # (B,) bool
+    end: Tensor  # last states (B, D)
+    ys: Tensor  # (B, T, D)
+    counts: dict[str, Tensor]  # (B,) each, by the names of `COUNTS`
+    message: str  # of the first row that failed
+    seconds: float
+
+    @classmethod
+    def of(cls, solution: Solution) -> "Outcome":
+        """Read it off a solution."""
+        failed = (~solution.success).nonzero().flatten().tolist()
+        return cls(
+            solution.success,
+            solution.y_reached.double(),
+            solution.ys.double(),
+            {name: getattr(solution.stats, name) for name in COUNTS},
+            solution.message(failed[0]) if failed else "",
+            solution.stats.wall_seconds,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,21 +220,22 @@ class Studied:
             states.append(state)
         return torch.stack(states, dim=1)
 
-    def measure(self, solution: Solution) -> Scores:
+    def measure(self, outcome: Outcome) -> Scores:
         """Return errors and counts of every row, NaN for rows that failed.
 
         `end_error` and `trajectory_error` are the largest of all components (and times), over the
         largest component that the row has anywhere.
         """
-        reference, stats = self.reference, solution.stats
-        good = solution.success
-        end = _largest((solution.y_reached.double() - reference.end).abs()) / reference.scale
-        apart = _largest((solution.ys.double() - reference.ys).abs())
+        reference = self.reference
+        end = _largest((outcome.end - reference.end).abs()) / reference.scale
+        apart = _largest((outcome.ys - reference.ys).abs())
         along = apart.nan_to_num(nan=0.0).amax(dim=1) / reference.scale
         scores = {"end_error": end, "trajectory_error": torch.maximum(end, along)}
-        for name in ("n_f_evals", "n_steps", "n_rejected", "n_jac_evals"):
-            scores[name] = getattr(stats, name).double()
-        return {name: torch.where(good, score, math.nan).tolist() for name, score in scores.items()}
+        scores |= {name: outcome.counts[name].double() for name in COUNTS}
+        return {
+            name: torch.where(outcome.success, score, math.nan).tolist()
+            for name, score in scores.items()
+        }
 
     @cached_property
     def reference_gradient(self) -> Tensor:

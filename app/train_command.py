@@ -11,8 +11,8 @@ from typing import Any
 
 Add = Callable[[argparse.ArgumentParser], None]
 ENTRIES = (
-    *("iterations", "batch", "seed", "dtype", "optimizer", "learning_rate", "pool"),
-    *("method", "controller", "rtol", "atol", "adjoint", "stepping", "every"),
+    *("iterations", "batch", "seed", "dtype", "optimizer", "learning_rate", "schedule"),
+    *("pool", "method", "controller", "rtol", "atol", "adjoint", "stepping", "every"),
 )
 
 
@@ -25,6 +25,7 @@ def add(commands: Any, runs_argument: Add) -> None:
     train.add_argument("--adjoint", help="how gradients get through, such as symplectic")
     train.add_argument("--optimizer", help="adamw, lion, madgrad, adahessian, alig, adam, sgd")
     train.add_argument("--lr", dest="learning_rate", type=float, help="learning rate")
+    train.add_argument("--schedule", choices=("constant", "cosine"), help="of the learning rate")
     train.add_argument("--controller", help="step-size controller, or one of its presets")
     train.add_argument("--method", help="solver, such as tsit5")
     train.add_argument("--rtol", type=float)

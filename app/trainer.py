@@ -1,5 +1,6 @@
 """Trains a sample problem that has a loss, on one process or on several, and records it."""
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -24,8 +25,8 @@ from solver.hooks import Hook
 from solver.optim import MADGRAD, AdaHessian, AdamW, AliG, Lion
 
 KIND = "training"  # `kind` of a spec that trains
-POOL = 2048  # samples drawn once, to be seen again and again
 EVALUATIONS = 10  # of the test data in a training
+SCHEDULES = ("constant", "cosine")
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 Make = Callable[[list[nn.Parameter], float], Optimizer]
@@ -52,6 +53,7 @@ class Plan:
     dtype: torch.dtype
     optimizer: str
     learning_rate: float
+    schedule: str
     pool: int
     options: dict[str, Any]  # of `solve_ivp`
 
@@ -70,8 +72,8 @@ def read_plan(spec: Mapping[str, Any]) -> Plan:
 
     Args:
         spec: `kind, problem, parameters, iterations, batch, seed, dtype, optimizer, learning_rate,
-            pool, method, controller, rtol, atol, adjoint, stepping, max_steps`; what is missing is
-            as the problem has it.
+            schedule, pool, method, controller, rtol, atol, adjoint, stepping, max_steps`; what is
+            missing is as the problem has it.
 
     Raises:
         InvalidArgument: an entry is not allowed; the message names it.
@@ -79,7 +81,7 @@ def read_plan(spec: Mapping[str, Any]) -> Plan:
     problem = problem_by_name(str(spec["problem"]), spec.get("parameters"))
     if not isinstance(problem, LossProblem):
         raise InvalidArgument(f"problem {problem.name!r} has no loss, there is nothing to train")
-    name = str(spec.get("optimizer") or "adamw").lower()
+    name = str(spec.get("optimizer") or problem.optimizer).lower()
     if name not in OPTIMIZERS:
         raise InvalidArgument(f"optimizer {name!r}: must be one of {', '.join(OPTIMIZERS)}")
     mode = adjoint_by_name(spec.get("adjoint") or problem.adjoint)
@@ -92,14 +94,17 @@ def read_plan(spec: Mapping[str, Any]) -> Plan:
     numbers = {
         "iterations": spec.get("iterations") or problem.iterations,
         "batch": spec.get("batch") or problem.batch,
-        "pool": spec.get("pool") or POOL,
+        "pool": spec.get("pool") or problem.pool,
     }
     for entry, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InvalidArgument(f"{entry}={value!r}: must be a whole number of at least 1")
-    dtype = str(spec.get("dtype") or "float32")
+    dtype = str(spec.get("dtype") or problem.dtype)
     if dtype not in DTYPES:
         raise InvalidArgument(f"dtype {dtype!r}: must be one of {', '.join(DTYPES)}")
+    schedule = str(spec.get("schedule") or problem.schedule)
+    if schedule not in SCHEDULES:
+        raise InvalidArgument(f"schedule {schedule!r}: must be one of {', '.join(SCHEDULES)}")
     return Plan(
         problem=problem,
         **{**numbers, "batch": min(numbers["batch"], numbers["pool"])},
@@ -107,6 +112,7 @@ def read_plan(spec: Mapping[str, Any]) -> Plan:
         dtype=DTYPES[dtype],
         optimizer=name,
         learning_rate=problem.learning_rate * OPTIMIZERS[name][1] if rate is None else float(rate),
+        schedule=schedule,
         options=_options(spec, problem, mode),
     )
 
@@ -191,6 +197,7 @@ def train(
         if recorder is not None:
             inside = recorder.iteration(sample_ids=ids)
         with inside:
+            _set_rate(optimizer, plan, step)
             optimizer.zero_grad()
             loss = learner(take(data, ids))
             _backward(loss, optimizer)
@@ -209,6 +216,14 @@ def train(
             about(step, outcome.losses[-1])
     outcome.seconds = time.perf_counter() - began
     return outcome
+
+
+def _set_rate(optimizer: Optimizer, plan: Plan, step: int) -> None:
+    """Let the learning rate fall from its own value to 0 along half a cosine, if asked for."""
+    if plan.schedule == "cosine":
+        factor = (1 + math.cos(math.pi * step / plan.iterations)) / 2
+        for group in optimizer.param_groups:
+            group["lr" if "lr" in group else "max_lr"] = factor * plan.learning_rate
 
 
 def _backward(loss: Tensor, optimizer: Optimizer) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from app.studied import Studied
+from app.studied import Outcome, Studied
 from solver.adjoints.measure import allocator_peak, graph_bytes
 from solver.catalogue import methods as known_methods
 from solver.errors import InvalidArgument, UnknownMethod
@@ -163,14 +163,13 @@ def _first(
     try:
         solution = _solve(studied, setting, spec, [*watchers, watch])
         entry["began"] = watch.began
-        failed = (~solution.success).nonzero().flatten().tolist()
-        entry["failed"] = len(failed)
-        if failed:
-            entry["reason"] = solution.message(failed[0])
+        outcome = Outcome.of(solution)
+        failed = (~outcome.success).nonzero().flatten().tolist()
+        entry |= {"failed": len(failed), "reason": outcome.message}
         if len(failed) == rows:
             entry["failure"] = f"every row failed: {entry['reason']}"
             return entry
-        entry["measured"] = {**studied.measure(solution), "seconds": []}
+        entry["measured"] = {**studied.measure(outcome), "seconds": []}
         if spec.get("gradient"):
             errors, kept = graph_bytes(
                 lambda: studied.gradient_error(

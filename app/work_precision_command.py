@@ -152,7 +152,8 @@ def studied(spec: Mapping[str, Any], arguments: argparse.Namespace) -> Iterator[
             if terminal.isatty():
                 print(f"\r\x1b[K{done}/{of} {text}", end="", file=terminal, flush=True)
 
-        yield from STUDIES[str(spec["kind"])](spec, about=about)
+        more = {"root": arguments.runs} if spec.get("run") else {}
+        yield from STUDIES[str(spec["kind"])](spec, about=about, **more)
         if terminal.isatty():
             print("\r\x1b[K", end="", file=terminal)
     sys.stdout.flush()

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 import solver
-from app import work_precision
+from app import tuning, work_precision
 from app.describe import user_problem
 from app.gradients import compare_spec, differentiate, read_spec
 from app.trainer import KIND, record_training
@@ -271,6 +271,7 @@ def record_study(spec: Mapping[str, Any], path: Path, *, note: str = "", obey: b
     labels: set[str] = set()
     try:
         study = STUDIES[str(spec["kind"])]
+        more = {"root": path.parent} if spec.get("run") else {}
         writer = StudyWriter(path, {"spec": dict(spec)})
         told = writer
 
@@ -280,7 +281,7 @@ def record_study(spec: Mapping[str, Any], path: Path, *, note: str = "", obey: b
                 control.look()
 
         with nullcontext() if control is None else cancelled_at_once(control):
-            for entry in study(spec, about=about, watchers=[recorder]):
+            for entry in study(spec, about=about, watchers=[recorder], **more):
                 writer.entry(entry)
                 labels.add(str(entry["label"]))
     except Cancelled as reason:
@@ -298,7 +299,10 @@ def record_study(spec: Mapping[str, Any], path: Path, *, note: str = "", obey: b
     return len(labels)
 
 
-STUDIES = {work_precision.KIND: work_precision.work_precision}
+STUDIES: dict[str, Any] = {
+    work_precision.KIND: work_precision.work_precision,
+    tuning.KIND: tuning.tune,
+}
 """What many settings are tried for, by the `kind` of a spec."""
 
 

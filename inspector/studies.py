@@ -205,3 +205,36 @@ def pareto(cost: np.ndarray, error: np.ndarray) -> np.ndarray:
             kept.append(int(place))
             best = error[place]
     return np.array(kept, dtype=np.intp)
+
+
+TUNING_NUMBERS = (
+    *("rtol", "attempts", "refused", "estimate", "evaluations", "roughness", "steady"),
+    *("end_error", "seconds", "failed"),
+)
+GAINS = ("kp", "ki", "kd", "safety")
+
+
+def tuning_table(entries: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
+    """Return one line for each controller that was tried.
+
+    Returns:
+        `label`, `phase` (`"replay"` estimates, `"real"` solves), `source`, `title`, `method`,
+        `name` (of the controller), `kp, ki, kd, safety` where it has them, `attempts`, `refused`
+        (sums over rows), `estimate` (replay's attempts, of real solves), `evaluations`,
+        `roughness`, `steady`, `end_error`, `seconds`, `failed`, `failure`. NaN where not known.
+    """
+    import pandas as pd
+
+    lines = []
+    for entry in entries:
+        if entry.get("phase") not in ("replay", "real"):
+            continue
+        settings = entry.get("controller") or {}
+        line = {n: str(entry.get(n) or "") for n in ("label", "phase", "source", "title", "method")}
+        line["name"] = str(settings.get("name"))
+        line["failure"] = str(entry.get("failure") or "")
+        own: dict[str, Any] = {name: number(settings.get(name)) for name in GAINS}
+        own |= {name: number(entry.get(name)) for name in TUNING_NUMBERS}
+        lines.append(line | own)
+    columns = ["label", "phase", "source", "title", "method", "name", "failure"]
+    return pd.DataFrame(lines, columns=[*columns, *GAINS, *TUNING_NUMBERS])

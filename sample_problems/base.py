@@ -227,8 +227,12 @@ class LossProblem(SampleProblem):
 
     measure: ClassVar[str]  # in words, what `test_measure` gives
     goal: ClassVar[float | None] = None  # of the measure, reached by training as it stands here
+    optimizer: ClassVar[str] = "adamw"  # "adam" where a decay of weights would spoil the result
     learning_rate: ClassVar[float] = 1e-3
+    schedule: ClassVar[Literal["constant", "cosine"]] = "constant"  # of the learning rate
     iterations: ClassVar[int] = 200
+    pool: ClassVar[int] = 2048  # samples drawn once for a training, to be seen again and again
+    dtype: ClassVar[str] = "float32"  # to train in
     adjoint: ClassVar[str] = "symplectic"
     spread: ClassVar[Mapping[str, Any]] = {
         "parameter": "speed", "low": 0.5, "high": 2.0, "scale": "log",
@@ -270,6 +274,14 @@ class LossProblem(SampleProblem):
         """Return the vector fields that are solved one after another; most have one."""
         return [model]
 
+    def begin(self, model: nn.Module, batch: Batch) -> Tensor:
+        """Return the states `(B, D)` that solves start from; a model may make them of its data."""
+        return batch.y0
+
+    def seen(self, model: nn.Module, ys: Tensor) -> Tensor:
+        """Return what of the states `(B, T, D)` the loss compares; a model may decode it."""
+        return ys
+
     def solve(
         self, model: nn.Module, batch: Batch, *, speed: Tensor | None = None, **options: Any
     ) -> list[Solution]:
@@ -280,7 +292,7 @@ class LossProblem(SampleProblem):
             options: of `solve_ivp`; method and tolerances are the problem's own if left out.
 
         Returns:
-            One solution for each field; the loss is of the last one.
+            One solution for each field; the loss is of the last one, whose `ys` are as `seen`.
         """
         given = {"method": self.method, "rtol": self.rtol, "atol": self.atol, **options}
         fields, args = list(self.fields(model)), batch.args
@@ -291,11 +303,12 @@ class LossProblem(SampleProblem):
         if args is not None:
             given["args"] = args
         solutions: list[Solution] = []
-        y = batch.y0
+        y = self.begin(model, batch)
         for field in fields:
             solutions.append(solve_ivp(field, y, batch.t_eval, **given))
             y = solutions[-1].ys[:, -1]
-        return solutions
+        ys = self.seen(model, solutions[-1].ys)
+        return [*solutions[:-1], dataclasses.replace(solutions[-1], ys=ys)]
 
     def evaluate(self, model: nn.Module, **options: Any) -> float:
         """Return the measure on the test data."""
@@ -316,9 +329,14 @@ class LossProblem(SampleProblem):
         """Return all that a page needs to offer this problem, as plain JSON values."""
         about = {
             "measure": cls.measure,
+            "optimizer": cls.optimizer,
             "learning_rate": cls.learning_rate,
+            "schedule": cls.schedule,
             "iterations": cls.iterations,
             "adjoint": cls.adjoint,
+            "goal": cls.goal,
+            "pool": cls.pool,
+            "dtype": cls.dtype,
         }
         return super().describe() | {"loss": about}
 

@@ -40,6 +40,7 @@ from solver.recording import Recorder
 from solver.slices import solve_in_slices
 from solver.solution import Solution, Stats
 from solver.split import Split, read_field
+from solver.stability import stability_function
 from solver.statistics.base import Statistic
 from solver.times import read_times
 
@@ -183,7 +184,9 @@ def solve_ivp(
     hooks = read_hooks(hooks)
     wanted = read_statistics(statistics, hooks)
     choice, outputs = _choose(problem, mode, engine, wanted, hooks, dense)
-    recorder = _recorder(problem, mode, hooks, wanted, choice.engine) if hooks else None
+    recorder = None
+    if hooks:
+        recorder = _recorder(problem, mode, hooks, wanted, choice.engine, choice.seconds)
     own_ends = t0 is not None or t1 is not None
     record = DenseRecord() if dense else None
     try:
@@ -241,6 +244,7 @@ def _recorder(
     hooks: Sequence[Hook],
     wanted: Sequence[Statistic],
     engine: str,
+    compile_seconds: float = 0.0,
 ) -> Recorder:
     """Make the recorder of a solve that someone watches."""
     times, layout, control = problem.times, problem.field.layout, problem.controller
@@ -271,6 +275,10 @@ def _recorder(
         max_steps=problem.max_steps,
         y0=own(layout.y0),
         statistics=wanted,
+        stability=stability_function(problem.method),
+        compile_seconds=compile_seconds,
+        dt_min=None if problem.dt_min is None else own(problem.dt_min),
+        dt_max=None if problem.dt_max is None else own(problem.dt_max),
     )
     end = times.end.detach()
     jumps = times.stops is not None

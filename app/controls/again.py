@@ -1,7 +1,15 @@
-"""Takes the settings of a recorded run up into the widgets, for a link that says `?again=<run>`."""
+"""Takes the settings of a recorded run up into the widgets, for a link that says `?again=<run>`.
+
+With `&setting=<label>` it is those of one entry of the run's study: gains found by the Tuner.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from app import session
 from app.controls.spec import Described, put_spec
+
+if TYPE_CHECKING:
+    from inspector.run import Run
 
 
 def take_up(described: Described) -> None:
@@ -10,15 +18,30 @@ def take_up(described: Described) -> None:
     A link is taken up once, so that what is changed afterwards stays.
     """
     asked = session.param("again")
-    if not asked or session.get("_taken_up") == asked:
+    label = session.param("setting")
+    if not asked or session.get("_taken_up") == (asked, label):
         return
-    session.put("_taken_up", asked)
+    session.put("_taken_up", (asked, label))
     session.put_param("again", None)
+    session.put_param("setting", None)
     run = session.open_run(asked)
     spec = run.spec if run is not None else None
+    if run is not None and spec and label:
+        spec = {**spec, **setting_of(run, label)}
     problem = next(
         (p for p in described["problems"] if spec and p["name"] == spec.get("problem")), None
     )
     if spec and problem:
         session.put("problem", problem["name"])
         put_spec(problem, spec)
+
+
+def setting_of(run: "Run", label: str) -> dict[str, Any]:
+    """Return method, tolerances and controller of an entry of a run's study; empty without it."""
+    from inspector.studies import Study
+
+    for entry in Study(run.path).entries():
+        if entry.get("label") == label and entry.get("controller"):
+            kept = ("method", "rtol", "atol", "controller")
+            return {name: entry[name] for name in kept if entry.get(name) is not None}
+    return {}

@@ -49,6 +49,8 @@ class Layout:
             kind = KINDS[dtype]
             self.kinds[f"h{i}"] = time if kind == BOOL else kind
         self.kinds["prev"] = state
+        if "rate" in body.begin:
+            self.kinds["rate"] = state
         self.kinds["accepted"] = time
         # kept for rows, not touched in the vectorised loop
         self.counts = ("n_steps", "extra", "status", "component", "on_accept", "index")

@@ -60,14 +60,15 @@ def write(path: Path, solves: int, batch: int, attempts: int, statistics: bool) 
     writer = RunWriter(path, on_full="block")
     for _ in range(solves):
         settings = {"batch": batch, "dim": 3, "t0": 0.0, "t1": 1.0, "instances": None}
-        solve = writer.start_solve(settings, names)
+        solve = writer.start_solve(lambda told=settings: told, names)
         for first in range(0, attempts, size):
             n = min(size, attempts - first)
             running = (np.arange(first, first + n)[:, None] < last)[:n]
             writer.steps(solve, ArrayBlock(first, running, {k: v[:n] for k, v in grids.items()}))
         line = {"status": np.zeros(batch, int), "n_steps": steps, "n_accepted": steps}
         line |= {"n_rejected": steps * 0, "n_f_evals": steps * 6, "t_reached": np.ones(batch)}
-        writer.end_solve(solve, {"seconds": 1.0, "n_attempts": attempts}, line)
+        end = {"seconds": 1.0, "n_attempts": attempts}
+        writer.end_solve(solve, lambda told=(end, line): told)
         rows += int(steps.sum())
     writer.close()
     assert writer.flush(), writer.counts

@@ -90,7 +90,8 @@ def write_small_files(path: Path, iterations: int, batch: int) -> None:
     writer = RunWriter(path)
     ids = np.arange(batch)
     for step in range(iterations):
-        number = writer.start_solve(SETTINGS | {"t0": 0.0, "t1": 1.0, "iteration": step})
+        settings = SETTINGS | {"t0": 0.0, "t1": 1.0, "iteration": step}
+        number = writer.start_solve(lambda told=settings: told)
         writer.line("solves", lambda n=number: {"kind": "samples", "solve": n, "ids": ids})
         steps = rng.integers(10, 30, batch)
         ranked = np.sort(steps)
@@ -100,7 +101,7 @@ def write_small_files(path: Path, iterations: int, batch: int) -> None:
         totals = {name: int(values.sum()) for name, values in rows.items()}
         end = {"seconds": 0.02, "n_attempts": 30, "n_f_calls": 182, "n_failed": 0, "totals": totals}
         end |= {"quantiles": {"n_steps": spread, "n_f_evals": 6 * spread}, "memory_bytes": 4e8}
-        writer.end_solve(number, end, rows)
+        writer.end_solve(number, lambda told=(end, rows): told)
         backward = {"kind": "backward", "solve": number, "n_f_calls": 160, "seconds": 0.04}
         writer.line("solves", lambda told=backward: told | {"checkpoint_bytes": 10_000})
         values = {"seconds": 0.1, "forward_seconds": 0.02, "grad_norm": 1.0, "lr": 1e-3}

@@ -13,14 +13,15 @@ ROOMS = ("solver", "inspector", "sample_problems", "app")
 MAY_IMPORT = {
     "solver": {"torch", "numpy"},
     "sample_problems": {"torch", "solver"},
-    "inspector": {"torch", "solver", "numpy", "pandas", "pyarrow"},
+    "inspector": {"torch", "solver", "numpy", "pandas", "pyarrow", "duckdb"},
     "app": {"inspector", "solver", "sample_problems", "streamlit", "plotly"}
-    | {"torch", "numpy", "pandas", "pyarrow"},
+    | {"torch", "numpy", "pandas", "pyarrow", "joblib"},
 }
 # Processes of their own; everything else in app/ is loaded by the Streamlit server.
 SOLVING_SIDE = (
     *("worker.py", "gradients.py", "trainer.py"),
     *("studied.py", "work_precision.py", "work_precision_command.py"),
+    *("tuning.py", "tune_command.py", "replay.py", "replay_model.py"),
     *("cli.py", "adjoints_command.py", "train_command.py", "experiment_command.py", "describe.py"),
 )
 READING_SIDE = ("inspector/run.py", "inspector/queries.py")

@@ -10,6 +10,7 @@ from sample_problems._flow import FlowField
 from sample_problems.base import LossProblem
 from sample_problems.cahn_hilliard_hnn import CahnHilliardEnergy
 from sample_problems.catalogue import problem_by_name, problems
+from sample_problems.digits_classifier import digits
 from sample_problems.kdv_hnn import KdVEnergy
 
 NAMES = [name for name, cls in problems().items() if issubclass(cls, LossProblem)]
@@ -49,6 +50,7 @@ def gradient(problem, model, batch, mode):
 
 def test_all_that_learn_are_found():
     wanted = {"neural_spiral", "flow_two_moons", "flow_gaussians", "kdv_hnn", "cahn_hilliard_hnn"}
+    wanted |= {"digits_classifier", "latent_ode", "robertson_rates"}
     assert set(NAMES) >= wanted
 
 
@@ -216,3 +218,63 @@ class TestEnergy:
         problem = energy_problem("kdv_hnn", model_of="field")
         model, u = problem.model(), problem.draw(2, generator()).y0
         assert torch.equal(model(torch.zeros(2), u), cells(model)(u))
+
+
+class TestDigits:
+    """Handwritten digits."""
+
+    def test_images_are_all_there_and_tests_are_of_others(self):
+        images, labels = digits()
+        assert images.shape == (1797, 64)
+        assert (images.min(), images.max()) == (0, 1)
+        assert labels.bincount().tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
+        problem = loss_problem("digits_classifier")
+        trained = problem.draw(problem.pool, generator()).y0
+        assert len(trained.unique(dim=0)) == problem.pool  # each once
+        apart = torch.cdist(problem.test_batch().y0[:, :64], trained[:, :64]).min()
+        assert apart > 0
+
+    def test_what_is_measured_is_the_share_of_wrong_answers(self):
+        problem = loss_problem("digits_classifier")
+        batch = problem.test_batch()
+        assert batch.target is not None
+        ys = torch.zeros(len(batch.y0), 2, 74, dtype=torch.float64)
+        ys[torch.arange(len(ys)), 1, 64 + batch.target.long()] = 1
+        assert problem.test_measure(ys, batch) == 0
+        ys[:90, 1, 64:] = ys[:90, 1, 64:].roll(1, -1)
+        assert problem.test_measure(ys, batch) == 0.25
+
+
+class TestLatentOde:
+    """Irregular series told by the start of a hidden state."""
+
+    def test_the_encoder_sees_the_first_part_only(self):
+        problem = loss_problem("latent_ode")
+        model, batch = problem.model(), problem.draw(5, generator())
+        assert batch.target is not None
+        assert (batch.t_eval[:, 0] == 0).all()
+        assert len(batch.t_eval.unique(dim=0)) == 5
+        late = type(batch)(batch.y0, batch.t_eval, batch.target + 7, batch.args)
+        assert torch.equal(problem.begin(model, late), problem.begin(model, batch))
+        assert batch.args.shape == (5, 16, 2)
+        torch.testing.assert_close(batch.args[..., 0].cumsum(1), batch.t_eval[:, :16])
+        assert torch.equal(batch.args[..., 1], batch.target[:, :16])
+
+    def test_states_are_decoded_before_they_are_compared(self):
+        problem = loss_problem("latent_ode")
+        model, batch = problem.model(), problem.draw(5, generator())
+        (sol,) = problem.solve(model, batch)
+        assert sol.ys.shape == (5, 24, 1)
+
+
+class TestRobertsonRates:
+    """Rates of stiff reactions."""
+
+    def test_true_rates_explain_the_data_and_are_no_error(self):
+        problem = loss_problem("robertson_rates", guess=1)
+        model, batch = problem.model(), problem.draw(4, generator())
+        with torch.no_grad():
+            assert problem.loss(problem.solve(model, batch)[-1].ys, batch) < 1e-6
+        assert problem.evaluate(model) < 1e-12
+        wrong = loss_problem("robertson_rates", guess=2)
+        assert 0.1 < wrong.evaluate(wrong.model()) <= 1

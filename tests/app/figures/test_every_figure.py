@@ -21,6 +21,7 @@ from app.figures.controller_shares import controller_shares_figure
 from app.figures.counts_histogram import counts_histogram_figure
 from app.figures.dt_quantiles import dt_quantiles_figure
 from app.figures.error_ratio import error_ratio_figure
+from app.figures.gain_map import gain_map_figure
 from app.figures.gradient_cost import gradient_cost_figure
 from app.figures.gradient_errors import group_errors_figure, row_errors_figure
 from app.figures.gradient_sweep import gradient_sweep_figure
@@ -38,6 +39,7 @@ from app.figures.training_optimizer import training_optimizer_figure
 from app.figures.training_overview import training_overview_figure
 from app.figures.training_seconds import training_seconds_figure
 from app.figures.trajectories import components_figure, trajectories_figure
+from app.figures.tuning_real import replay_check_figure, tuning_pareto_figure
 from app.figures.work_precision import work_precision_figure
 from app.figures.worst_component import worst_component_figure
 from app.theme import DARK, LIGHT, Theme
@@ -166,6 +168,23 @@ def precision_of(n: int) -> pd.DataFrame:
     return pd.DataFrame(lines) if lines else pd.DataFrame(columns=columns)
 
 
+def tuning_of(n: int) -> pd.DataFrame:
+    """Return what a search's table has: a grid of gains by replay, and real solves."""
+    at = np.arange(min(n, 120))
+    table = pd.DataFrame({"kp": 0.1 * (at % 10), "ki": 0.1 * (1 + at // 10), "kd": 0.0})
+    table["attempts"] = 1000.0 + at * 37 % 400
+    table["phase"], table["source"], table["title"] = "replay", "grid", "gains"
+    real = table.head(40).assign(phase="real", source="preset", method="tsit5", rtol=1e-4)
+    real["estimate"] = real["attempts"] * np.where(np.arange(len(real)) % 3, 1.01, 1.3)
+    both = pd.concat([table, real, real.assign(phase="replay")], ignore_index=True)
+    return both.assign(label="x", end_error=10.0 ** -(np.arange(len(both)) % 7))
+
+
+def real_of(n: int) -> pd.DataFrame:
+    table = tuning_of(n)
+    return table[table["phase"] == "real"]
+
+
 def cloud_of(n: int) -> pd.DataFrame:
     at = np.arange(n)
     table = pd.DataFrame({"method": [MODES[i % 7] for i in at], "setting": "rtol", "instance": at})
@@ -232,6 +251,11 @@ FIGURES: dict[str, Make] = {
         front=precision_of(n).head(9),
         doubt=1e-12,
     ),
+    "gain_map": lambda f, n, c: gain_map_figure(tuning_of(n), c, picked="gains"),
+    "tuning_pareto": lambda f, n, c: tuning_pareto_figure(
+        real_of(n), real_of(n).head(5), c, cost="attempts", picked="x"
+    ),
+    "replay_check": lambda f, n, c: replay_check_figure(real_of(n), c),
     "rank_seconds": lambda f, n, c: rank_seconds_figure(iterations_of(n, ranks=3), c),
 }
 
@@ -249,11 +273,13 @@ def test_a_figure_stays_within_the_drawing_budget(make: Make, size: int, frames:
     markers = sum(
         len(trace.x)
         for trace in figure.data
-        if trace.type == "bar" or "markers" in (trace.mode or "")
+        if trace.type == "bar" or "markers" in (getattr(trace, "mode", "") or "")
     )
     assert markers <= style.MOST_MARKERS
     assert len(figure.to_json()) <= 500_000
-    assert all(trace.type in ("scatter", "bar") for trace in figure.data)  # no WebGL contexts
+    assert all(
+        trace.type in ("scatter", "bar", "heatmap") for trace in figure.data
+    )  # no WebGL contexts
 
 
 @pytest.mark.parametrize("make", every())

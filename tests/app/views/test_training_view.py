@@ -21,7 +21,9 @@ def write_training(path: Path, iterations, *, rank=0, world=1, batch=6, budget=N
     for step in iterations:
         settings = {"batch": batch, "dim": 2, "method": "tsit5", "adjoint": "symplectic"}
         settings |= {"t0": 0.0, "t1": 1.0, "iteration": step, "unit": f"iteration {step}"}
-        number = writer.start_solve(settings, (Column("factor", "f4", "", "factor"),))
+        number = writer.start_solve(
+            lambda settings=settings: settings, (Column("factor", "f4", "", "factor"),)
+        )
         ids = [(step * 3 + row) % 10 for row in range(batch)]
         writer.line("solves", lambda n=number, ids=ids: {"kind": "samples", "solve": n, "ids": ids})
         steps = np.array(ids) + 4 + step
@@ -39,7 +41,7 @@ def write_training(path: Path, iterations, *, rank=0, world=1, batch=6, budget=N
         end = {"seconds": 0.02, "n_attempts": attempts, "n_f_calls": 6 * attempts, "n_failed": 0}
         end["totals"] = {name: int(rows[name].sum()) for name in list(rows)[:4]}
         end["quantiles"] = {"n_steps": spread, "n_f_evals": [6 * value + 2 for value in spread]}
-        writer.end_solve(number, end, rows)
+        writer.end_solve(number, lambda told=(end, rows): told)
         told = {"kind": "backward", "solve": number, "seconds": 0.03, "n_f_calls": 80}
         writer.line("solves", lambda told=told: told | {"checkpoint_bytes": 5000})
         values = {"seconds": 0.1, "forward_seconds": 0.02 * (1 + rank), "f_seconds": 0.015}
@@ -63,7 +65,7 @@ def trainings(tmp_path_factory):
     write_training(root / "ranks", range(8), rank=1, world=2, finish=False).close("interrupted")
     write_training(root / "thinned", range(40), budget=Budget(300, None))
     writer = RunWriter(root / "plain")
-    writer.start_solve({"batch": 2, "dim": 1, "t0": 0.0, "t1": 1.0})
+    writer.start_solve(lambda: {"batch": 2, "dim": 1, "t0": 0.0, "t1": 1.0})
     writer.close()
     return root
 

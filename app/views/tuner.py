@@ -1,0 +1,38 @@
+"""Tuner: which gains of the controller need the fewest attempts?"""
+
+import streamlit as st
+
+from app import frame, session
+from app.explore import studies, tuner
+from app.live.state import in_words, look
+
+described = frame.described()
+workers = frame.workers()
+spec = None
+if not session.read_only():
+    with st.sidebar:
+        spec = tuner.setup(described, look(session.current_run(), workers))
+shown, ours = studies.top("Tuner", "tune", described, workers)
+if ours:
+    st.caption(in_words(shown.spec))
+studies.bar(
+    shown,
+    spec,
+    workers,
+    label="Tune",
+    help="Replay every set of gains, then solve the best for real. The result is kept as a run.",
+)
+found = studies.study_of(shown) if ours else None
+if ours:
+    studies.follow(shown, found, workers)
+if found is not None and found.entries():
+    tuner.show(found, str(shown.id), shown.spec)
+elif ours and shown.live:
+    st.skeleton(height=420)
+else:
+    st.info(
+        "The run shown holds no search for gains. Choose a problem on the left, or the problem of "
+        "a recorded run, and press **Tune**: recorded error ratios are replayed under other gains, "
+        "then the best and all presets are solved for real.",
+        icon=":material/tune:",
+    )
