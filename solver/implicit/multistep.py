@@ -21,8 +21,8 @@ class BdfStepper(ImplicitStepper):
     steps. Time is `s = (t - t1) / h`, so the end of the step is 0 and its start -1. The error at
     order p is `(y1 - P_p) / (-s_p)`, with `P_p` the polynomial through the last p + 1 states.
 
-    The controller counts with one order of error, 1. An error e at order p is handed over as
-    `e ** (2 / (p + 1))`, which asks for the same step.
+    `choice` is the order. The controller counts with one order of error, 1. An error e at order p
+    is handed over as `e ** (2 / (p + 1))`, which asks for the same step.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class BdfStepper(ImplicitStepper):
             self._since = torch.where(again & (self._lower < self._order), 0, self._since)
             self._order = torch.where(again, self._lower, self._order)
         self._tried_at, self._t, self._y = t.detach(), t, y
+        self.choice = self._order
         h, active = dt.to(self._real)[:, None], self._active(dt)
         base, slope, lead = self._predict(t, dt, y, h)
         with torch.no_grad():
