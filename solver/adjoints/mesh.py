@@ -29,7 +29,7 @@ class Chunk(NamedTuple):
     cut_last: Tensor | None  # (k,) bool, the stop was the end of the span
     behind: Tensor | None  # (k,) which of the n began just behind a jump, None where none did
     slopes: Tensor | None  # (n, S, D) slopes of the stages, if they are kept
-    choice: Tensor | None  # (n,) int16 what the method chose by itself, see `Stepper.choice`
+    choice: Tensor | None = None  # (n,) int16 what the method chose by itself, see `Stepper.choice`
 
 
 class Window(NamedTuple):
@@ -45,7 +45,7 @@ class Window(NamedTuple):
     last: Tensor | None  # (W, B) bool, that stop was the end of the span
     start: Tensor | None  # (W, B) time at which their start was evaluated; None where it is t
     slopes: Tensor | None  # (W, B, S, D)
-    choice: Tensor | None  # (W, B) int16
+    choice: Tensor | None = None  # (W, B) int16
 
 
 class MeshRecord:

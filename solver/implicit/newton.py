@@ -10,7 +10,8 @@ from solver.norms import power, rms_norm
 
 LIMIT, TIGHT_LIMIT = 8, 30  # iterations
 FASTEST = 0.02  # what a rate is remembered as at least: smaller ones are made of rounding errors
-RENEW = (8, 14, 20, 25)  # iterations of tight mode after which slow rows get a new matrix
+POOR = 0.4  # rate in tight mode, where no smaller step helps, above which a row gets a new matrix
+RENEW = (8, 14, 20, 25)  # iterations of it after which all slow rows get one
 
 
 class Solved(NamedTuple):
@@ -129,8 +130,11 @@ class Newton:
             before = norm
             if not bool(going.any()):
                 break
-            if self._tight and renew is not None and number in RENEW:
-                renew(z, going & ((rate > 0.2) | (rate == 0)))
+            if self._tight and renew is not None and number:
+                slow = (rate > POOR) & (norm > 1e-6)
+                if number in RENEW:
+                    slow = slow | (rate > 0.2) | (rate == 0)
+                renew(z, going & slow)
         self.rate = torch.where(known.isfinite(), known, 1.0)
         return Solved(z, ok, finite, iterations, rate)
 
