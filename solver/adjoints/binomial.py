@@ -46,6 +46,11 @@ class Binomial(Replay):
         """Check the budget."""
         check_bounds(self)
 
+    @property
+    def needs_steps_only(self) -> bool:
+        """No: states are chosen while they are made."""
+        return False
+
     def slots(self, like: Tensor) -> int:
         """Return how many states of the whole batch, `(B, D)`, fit."""
         return max(4, int(self.budget * 2**20 // max(like.nbytes, 1)))
@@ -151,7 +156,9 @@ class _Remade:
     ):
         """Make a stepper without a graph."""
         dtype = problem.times.start.dtype
-        stepper = problem.method.stepper(problem.field, problem.y0, dtype, graph=False)
+        stepper = problem.method.stepper(
+            problem.field, problem.y0, dtype, graph=False, tolerance=problem.tolerance
+        )
         if not isinstance(stepper, ReplayingStepper):
             raise InvalidArgument(
                 f'adjoint is "binomial" and method {problem.method.name!r}, whose steps cannot be '
@@ -194,6 +201,8 @@ class _Remade:
             active = None if window.active is None else window.active[i]
             if self._stops is not None:
                 self._stepper.horizon = self._stops.from_here(t).limit()
+            choice = window.choice
+            self._stepper.choice = None if choice is None else choice[i].long()
             end = self._stepper.replay(
                 t, window.dt[i], window.seen[i], y, start=start, polynomial=False
             )

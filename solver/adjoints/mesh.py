@@ -4,7 +4,7 @@ Attempts are packed every `CHUNK` of them: refused rows are left out, and times 
 are kept once. Nothing is ever copied into a larger buffer.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ class Chunk(NamedTuple):
     cut_last: Tensor | None  # (k,) bool, the stop was the end of the span
     behind: Tensor | None  # (k,) which of the n began just behind a jump, None where none did
     slopes: Tensor | None  # (n, S, D) slopes of the stages, if they are kept
+    choice: Tensor | None = None  # (n,) int16 what the method chose by itself, see `Stepper.choice`
 
 
 class Window(NamedTuple):
@@ -44,6 +45,7 @@ class Window(NamedTuple):
     last: Tensor | None  # (W, B) bool, that stop was the end of the span
     start: Tensor | None  # (W, B) time at which their start was evaluated; None where it is t
     slopes: Tensor | None  # (W, B, S, D)
+    choice: Tensor | None = None  # (W, B) int16
 
 
 class MeshRecord:
@@ -62,6 +64,8 @@ class MeshRecord:
         # (B,) bool, rows whose next step begins behind a jump
         self._behind = torch.zeros(len(like), dtype=torch.bool, device=like.device)
         self._slopes: list[Tensor] = []
+        self._choices: list[Tensor] = []
+        self._blocks: list[tuple[Tensor, ...]] = []
         self.chunks: list[Chunk] = []
         self.count = torch.zeros(len(like), dtype=torch.int64, device=like.device)
         self._output_steps: list[Tensor] = []
@@ -87,46 +91,89 @@ class MeshRecord:
         self._behind = torch.where(moved, cut & ~last, self._behind)
         if self._keep and isinstance(stepper, ReplayingStepper):
             self._slopes.append(stepper.slopes())
+        if stepper.choice is not None:
+            self._choices.append(stepper.choice.to(torch.int16))
         if len(self._pending) == CHUNK:
             self._pack()
 
     def _pack(self) -> None:
         if not self._pending:
             return
-        t, dt, seen, y, moved, cut, last, behind = zip(*self._pending, strict=True)
+        parts = [torch.stack(part) for part in zip(*self._pending, strict=True)]
         self._pending = []
-        mask = torch.stack(moved)
-        every = bool(mask.all())
-        chosen = None if every else mask
-        cuts = torch.stack(cut)
-        times, sizes = torch.stack(t), torch.stack(dt)
-        shared = every and self._batch > 0
-        shared = shared and bool((times == times[:, :1]).all() & (sizes == sizes[:, :1]).all())
-        ends = seen_at = at_end = None
-        if bool(cuts.any()):
-            packed_cuts = _packed(cuts, chosen)
-            ends = packed_cuts.nonzero()[:, 0]
-            seen_at = _packed(torch.stack(seen), chosen)[ends]
-            at_end = _packed(torch.stack(last), chosen)[ends]
-        begun = torch.stack(behind)
-        began = _packed(begun, chosen).nonzero()[:, 0] if bool(begun.any()) else None
         slopes = None
         if self._keep:
-            slopes = _packed(torch.stack(self._slopes).transpose(1, 2), chosen).contiguous()
-            self._slopes = []
+            slopes, self._slopes = torch.stack(self._slopes).transpose(1, 2), []
+        choice = None
+        if self._choices:
+            choice, self._choices = torch.stack(self._choices), []
+        self._put(parts, slopes, choice)
+
+    def _put(
+        self, parts: Sequence[Tensor], slopes: Tensor | None, choice: Tensor | None = None
+    ) -> None:
+        """Keep `A` attempts, `(A, B)` each, as a chunk; parts as in `_pending`."""
+        t, dt, seen, y, moved, cut, last, behind = parts
+        every = bool(moved.all())
+        chosen = None if every else moved
+        shared = every and self._batch > 0
+        shared = shared and bool((t == t[:, :1]).all() & (dt == dt[:, :1]).all())
+        ends = seen_at = at_end = None
+        if bool(cut.any()):
+            ends = _packed(cut, chosen).nonzero()[:, 0]
+            seen_at = _packed(seen, chosen)[ends]
+            at_end = _packed(last, chosen)[ends]
+        began = _packed(behind, chosen).nonzero()[:, 0] if bool(behind.any()) else None
         self.chunks.append(
             Chunk(
-                t=times[:, 0].clone() if shared else _packed(times, chosen),
-                dt=sizes[:, 0].clone() if shared else _packed(sizes, chosen),
-                y=_packed(torch.stack(y), chosen),
+                t=t[:, 0].clone() if shared else _packed(t, chosen),
+                dt=dt[:, 0].clone() if shared else _packed(dt, chosen),
+                y=_packed(y, chosen),
                 moved=chosen,
                 cut=ends,
                 cut_seen=seen_at,
                 cut_last=at_end,
                 behind=began,
-                slopes=slopes,
+                slopes=None if slopes is None else _packed(slopes, chosen).contiguous(),
+                choice=None if choice is None else _packed(choice, chosen),
             )
         )
+
+    def add_block(self, t: Tensor, dt: Tensor, moved: Tensor, y: Tensor) -> None:
+        """Keep `n` attempts, `(n, B)` and `y (n, B, D)`; no jumps and no slopes among them."""
+        self._blocks.append((t, dt, moved, y))
+
+    def end_blocks(self, t: Tensor, arrived: Tensor, ys: Tensor | None) -> None:
+        """Take up all blocks.
+
+        Args:
+            t: where each row stands at last, `(B,)`.
+            arrived: who reached the end of its span, `(B,)` bool.
+            ys: outputs inside steps, `(B, T, D)`.
+        """
+        if not self._blocks:
+            return
+        starts, dt, moved, y = (torch.cat(part) for part in zip(*self._blocks, strict=True))
+        self._blocks = []
+        number = moved.cumsum(dim=0) - 1
+        self.count = moved.sum(dim=0)
+        last = moved & (number == self.count - 1)
+        cut = last & arrived
+        seen = torch.where(last, t, starts + dt)
+        nowhere = torch.zeros_like(cut)
+        for first in range(0, len(t) and len(starts), CHUNK):
+            parts = (starts, dt, seen, y, moved, cut, cut, nowhere)
+            self._put([part[first : first + CHUNK] for part in parts], None)
+        if self._outputs is None or ys is None:
+            return
+        # Ends of the steps of each row: where the next one starts, to the last bit.
+        ends = t.new_full((len(t), len(starts) + 1), torch.inf)
+        attempt, row = moved.nonzero(as_tuple=True)
+        ends[row, number[attempt, row]] = starts[attempt, row]
+        ends = torch.cat([ends[:, 1:], ends[:, -1:]], dim=1)
+        some = (self.count > 0).nonzero()[:, 0]
+        ends[some, self.count[some] - 1] = t[some]
+        self._output_steps = [self._outputs.take_all(ys, t, ends.contiguous())]
 
     @property
     def kept_apart(self) -> int:
@@ -216,11 +263,11 @@ class Mesh:
             batch = len(self.count)
             if base < first or chunk.moved is not None or len(chunk.y) != width * batch:
                 continue
-            if not (chunk.cut is chunk.behind is chunk.slopes is None):
+            if not (chunk.cut is chunk.behind is chunk.slopes is chunk.choice is None):
                 break
             t, dt = (each.reshape(width, -1).expand(width, batch) for each in (chunk.t, chunk.dt))
             y = chunk.y.reshape(width, batch, chunk.y.shape[1])
-            return Window(first, t, dt, t + dt, y, None, None, None, None, None)
+            return Window(first, t, dt, t + dt, y, None, None, None, None, None, None)
         return None
 
     def _window(
@@ -238,6 +285,7 @@ class Mesh:
         dt, y = torch.zeros_like(t), y0.expand(width, *y0.shape).clone()
         seen, cut = torch.full_like(t, torch.nan), torch.zeros_like(t, dtype=torch.bool)
         last, any_cut, slopes, start = torch.zeros_like(cut), False, None, None
+        choice = None
         for chunk, base in zip(self.chunks, bases, strict=True):
             place = self._place(chunk, base)
             inside = (place >= first) & (place < first + width)
@@ -253,6 +301,9 @@ class Mesh:
                 if slopes is None:
                     slopes = chunk.slopes.new_zeros((width, batch, *chunk.slopes.shape[1:]))
                 slopes[at, row] = chunk.slopes[pick]
+            if chunk.choice is not None:
+                choice = t.to(torch.int16) * 0 if choice is None else choice
+                choice[at, row] = chunk.choice[pick]
             if chunk.behind is not None:
                 start = t.clone() if start is None else start
                 flags = torch.zeros_like(pick)
@@ -280,8 +331,8 @@ class Mesh:
             number = first + torch.arange(width, device=t.device)[:, None]
             active = number < self.count
         if not any_cut:
-            return Window(first, t, dt, seen, y, active, None, None, start, slopes)
-        return Window(first, t, dt, seen, y, active, cut, last, start, slopes)
+            return Window(first, t, dt, seen, y, active, None, None, start, slopes, choice)
+        return Window(first, t, dt, seen, y, active, cut, last, start, slopes, choice)
 
 
 def _unshared(values: Tensor, place: Tensor, chunk: Chunk, attempt: Tensor, pick: Tensor) -> Tensor:
