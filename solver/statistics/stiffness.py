@@ -85,6 +85,9 @@ def by_powers(
     Returns:
         Size and real part.
     """
+    # Where the pair all but coincides its quotient may be anything; powers are never far too small.
+    capped = torch.minimum(size, (square[:, -1] / square[:, -2]).sqrt())
+    size, real = capped, real * (capped / size)
     count = across.shape[1]
     weight = 1 / square[:, 2:]
     g11, r1 = (square[:, 1:-1] * weight).sum(dim=1), (beside[:, 1:] * weight).sum(dim=1)
