@@ -17,6 +17,7 @@ VIEWS = (
     ("stability", "Stability", ":material/vital_signs:"),
     ("training", "Training", ":material/model_training:"),
     ("adjoints", "Adjoints", ":material/balance:"),
+    ("compare", "Compare", ":material/compare_arrows:"),
     ("tuner", "Tuner", ":material/tune:"),
     ("work_precision", "Work-precision", ":material/speed:"),
     ("runs", "Runs", ":material/folder_open:"),

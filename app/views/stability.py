@@ -38,6 +38,7 @@ def page() -> None:
 def one_solve(run: "Run") -> None:
     """Draw a solve: shares, region with the steps of chosen rows, stiffness over time, ranking."""
     from inspector import stiffness
+    from inspector.diagnosis import Case
 
     solve = run_header.solve_picker(run)
     if solve is None or run_header.too_large(run, solve):
@@ -56,10 +57,9 @@ def one_solve(run: "Run") -> None:
         return
     row = row_picker.pick(instances)
     rows = list(dict.fromkeys([row, *ints(ranked, "instance")[:SHOWN].tolist()]))
-    function = run.settings(solve).get("stability")
-    function = None if function is None else tuple(np.atleast_1d(part) for part in function)
-    method = str(run.settings(solve).get("method", ""))
-    reach = limit(function) if function is not None and len(function) == 2 else float("inf")
+    case = Case(run, solve)
+    function, method = case.stability, case.method
+    reach = float("inf") if function is None else limit(function)
     sentence(ranked, reach, method)
     steps = ask(type(run).steps, run, solve, tuple(rows))
     colours = theme.current()
@@ -67,7 +67,7 @@ def one_solve(run: "Run") -> None:
     left, right = pair("region")
     with left:
         draw(
-            stability_region_figure(function, steps, colours, spectrum=exact),  # pyright: ignore[reportArgumentType]
+            stability_region_figure(function, steps, colours, spectrum=exact),
             key="region",
             question="Do the steps stay where the method is stable?",
             unit="h λ of accepted steps over |R(z)| ≤ 1",

@@ -71,6 +71,7 @@ def emit(
     time: str,
     outputs: bool,
     dense: bool,
+    starts: bool,
     states: bool,
     recorded: bool,
     column_kinds: Mapping[str, str],
@@ -84,8 +85,8 @@ def emit(
     Args:
         body: the traced parts.
         dim, state, time: D and the C++ types of state and time.
-        outputs, dense, states, recorded: whether outputs are read off polynomials, polynomials
-            kept, states and attempts recorded.
+        outputs, dense, starts, states, recorded: whether outputs are read off polynomials, these
+            kept, starts of steps kept, states and attempts recorded.
         column_kinds: types of further columns.
         polynomial_kind: type of the polynomials' coefficients.
         interpolant_evals, gives_end_slope: what a polynomial costs, see `Stepper`.
@@ -152,7 +153,11 @@ def emit(
     kept = [name for name in kept if name in body.attempt]
     if recorded or outputs or dense:
         kept += [n for n in ("t_old", "dt", "t_next") if n not in kept]
-        kept += [f"y_old{d}" for d in range(dim) if f"y_old{d}" not in kept and (outputs or dense)]
+        kept += [
+            f"y_old{d}"
+            for d in range(dim)
+            if f"y_old{d}" not in kept and (outputs or dense or starts)
+        ]
     if recorded and "own" not in kept:
         kept.append("own")
     for name in kept:
@@ -222,7 +227,9 @@ def emit(
             f"{interpolant_evals}{gain};"
         )
     if recorded:
-        out.append(in_lanes(column_kinds, dim, states, dense, body.degree))
+        out.append(
+            in_lanes(column_kinds, dim, states, starts or dense, body.degree if dense else 0)
+        )
     out.append("    if (any(rare)) {")
     out.append(_loop(body.failure, layout, time, "      "))
     c = {name: place for place, name in enumerate(layout.counts)}
