@@ -39,6 +39,7 @@ class Step(NamedTuple):
     rows: Tensor | None  # (n,) rows of the outputs read off this step, None without any
     tau: Tensor | None  # (n,) their times
     cotangent: Tensor | None  # (n, D) derivative of the loss by them
+    choice: Tensor | None = None  # (B,) what the method chose by itself
 
 
 class StepCotangents(NamedTuple):
@@ -483,6 +484,7 @@ class _Backward:
             y=state,
             active=None if window.active is None else window.active[i],
             slopes=None if window.slopes is None else window.slopes[i],
+            choice=None if window.choice is None else window.choice[i].long(),
             rows=rows,
             tau=tau,
             cotangent=cotangent,
