@@ -10,6 +10,7 @@ from typing import Any
 
 from app import (
     adjoints_command,
+    diagnose_command,
     experiment_command,
     train_command,
     tune_command,
@@ -94,6 +95,7 @@ def parser() -> argparse.ArgumentParser:
     tune_command.add(commands, runs_argument)
     train_command.add(commands, runs_argument)
     experiment_command.add(commands, runs_argument)
+    diagnose_command.add(commands, runs_argument, find)
 
     doctor = commands.add_parser("doctor", help="say whether everything needed is there")
     runs_argument(doctor)

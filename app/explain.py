@@ -22,6 +22,8 @@ LIMITS: Mapping[str, str] = {
     "jump": "a jump in the right-hand side",
     "non-finite": "values that were not finite",
     "first step": "the first guess",
+    "Newton": "implicit equations that were not solved",
+    "stability": "the stability of the method",
 }
 STATUSES: Mapping[str, str] = {
     "RUNNING": "still solving",

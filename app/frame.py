@@ -16,6 +16,7 @@ VIEWS = (
     ("instances", "Instances", ":material/table_rows:"),
     ("training", "Training", ":material/model_training:"),
     ("adjoints", "Adjoints", ":material/balance:"),
+    ("compare", "Compare", ":material/compare_arrows:"),
     ("tuner", "Tuner", ":material/tune:"),
     ("work_precision", "Work-precision", ":material/speed:"),
     ("runs", "Runs", ":material/folder_open:"),

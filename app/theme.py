@@ -63,6 +63,8 @@ LIGHT = Theme(
         "jump": "#806600",
         "non-finite": "#7a1f1f",
         "first step": "#5b6472",
+        "Newton": "#5a3d9a",
+        "stability": "#c2185b",
     },
 )
 
@@ -94,6 +96,8 @@ DARK = Theme(
         "jump": "#f0e442",
         "non-finite": "#ff8a80",
         "first step": "#8791a0",
+        "Newton": "#b39ddb",
+        "stability": "#ff7fa8",
     },
 )
 

@@ -43,9 +43,10 @@ def settings(info: SolveInfo) -> dict[str, Any]:
     names = (
         *("batch", "dim", "dtype", "time_dtype", "device", "method", "method_order", "error_order"),
         *("controller", "controller_settings", "adjoint", "engine", "stepping"),
+        *("stability", "compile_seconds"),
     )
     settings = {name: getattr(info, name) for name in names}
-    for name in ("t0", "t1", "rtol", "atol", "max_steps"):
+    for name in ("t0", "t1", "rtol", "atol", "max_steps", "dt_min", "dt_max"):
         value = getattr(info, name)
         settings[name] = _shortest(to_numpy(value)) if isinstance(value, Tensor) else value
     return settings

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from solver.compiled import build
 from solver.compiled import plan as plans
-from solver.compiled.engine import Run
+from solver.compiled.engine import MeshBlocks, Run
 from solver.compiled.fingerprint import Fingerprint
 from solver.compiled.symbolic import Untraceable
 from solver.dense import DenseRecord
@@ -50,6 +50,11 @@ class Choice:
     seconds: float = field(default=0.0)  # of compiling, if that was done now
 
     @property
+    def starts(self) -> bool:
+        """Whether the starts of all steps are kept."""
+        return self.plan is not None and self.plan.starts
+
+    @property
     def engine(self) -> str:
         """Name of the engine."""
         return "plain" if self.kernel is None else "compiled"
@@ -64,15 +69,40 @@ class Choice:
         regroup: bool,
     ) -> tuple[Outcome, Tensor | None]:
         """Solve by the kernel; return how rows ended and outputs `(B, T, D)`."""
-        assert self.plan is not None
-        assert self.kernel is not None
-        assert self.fingerprint is not None
-        run = Run(problem, self.plan, self.kernel, self.fingerprint, outputs, dense, recorder)
+        run = self._run(problem, outputs, dense, recorder, None)
         outcome = run.run(regroup=regroup)
         if outputs is None:
             return outcome, None
         ys = outputs.empty(problem.y0) if run.ys is None else run.ys
         return outcome, outputs.put_ends(ys, problem.y0, outcome.y, outcome.arrived)
+
+    def steps(
+        self,
+        problem: Problem,
+        outputs: Outputs | None,
+        recorder: Recorder | None,
+        mesh: MeshBlocks,
+    ) -> tuple[Outcome, Tensor | None]:
+        """Solve by the kernel, all steps going to `mesh`.
+
+        Returns how rows ended, and outputs inside steps, `(B, T, D)` in the order of time.
+        """
+        run = self._run(problem, outputs, None, recorder, mesh)
+        return run.run(regroup=True), run.ys
+
+    def _run(
+        self,
+        problem: Problem,
+        outputs: Outputs | None,
+        dense: DenseRecord | None,
+        recorder: Recorder | None,
+        mesh: MeshBlocks | None,
+    ) -> Run:
+        assert self.plan is not None
+        assert self.kernel is not None
+        assert self.fingerprint is not None
+        kernel, known = self.kernel, self.fingerprint
+        return Run(problem, self.plan, kernel, known, outputs, dense, recorder, mesh)
 
     def spent(self, seconds: float) -> None:
         """Note what a plain solve took."""
@@ -90,17 +120,18 @@ def choose(
     *,
     outputs: bool,
     dense: bool,
+    starts: bool,
     states: bool,
     recorded: bool,
     on_compile: Callable[[], None] | None = None,
 ) -> Choice:
-    """Choose how to solve a problem without gradients.
+    """Choose how to solve a problem without a graph.
 
     Args:
         problem: what to solve.
         engine: "plain", "compiled" or "auto".
         statistics: columns a hook wants.
-        outputs, dense, states, recorded: see `find_plan`.
+        outputs, dense, starts, states, recorded: see `find_plan`.
         on_compile: called before the compiler is.
 
     With "compiled", whatever has no compiled form is solved plainly after one warning that names
@@ -108,7 +139,8 @@ def choose(
     """
     if engine == "plain":
         return Choice()
-    flags = {"outputs": outputs, "dense": dense, "states": states, "recorded": recorded}
+    flags = {"outputs": outputs, "dense": dense, "starts": starts}
+    flags |= {"states": states, "recorded": recorded}
     try:
         if engine == "auto":
             return _automatic(problem, statistics, flags)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 if TYPE_CHECKING:
     from solver.solution import Solution
+    from solver.stability import Rational
     from solver.statistics.base import Statistic
 
 
@@ -40,6 +41,10 @@ class SolveInfo:
     y0: Tensor  # (B, D), flattened, detached
     statistics: Sequence["Statistic"] = ()  # those in StepBlock.columns, in order
     backward_of: "SolveInfo | None" = None  # the solve this one takes the gradient of
+    stability: "Rational | None" = None  # the method's stability function, see `stability.py`
+    compile_seconds: float = 0.0  # spent on native code for this solve
+    dt_min: Tensor | None = None  # bounds of the step, scalar or (B,)
+    dt_max: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

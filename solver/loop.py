@@ -213,6 +213,7 @@ class Loop:
         if stepper.looks_ahead and problem.controller.adaptive:
             stepper.horizon = stops.limit()
         trial = stepper.attempt(t, dt, seen, y)
+        told = None if self.recorder is None else self.recorder.told_by(stepper, dt)
         with self.quiet():
             weighted, own = judge(trial, y, problem.tolerance, problem.method)
             own = own.detach() if self.graph else own  # tangents end here
@@ -257,7 +258,9 @@ class Loop:
         if self.recorder is not None:
             size = tried if event_cut is None else torch.where(event_cut, self.t - t, tried)
             seen_by_hooks = (t, size, ratio, moved, running, reach, stop, weighted)
-            self.recorder.add(Attempt(*seen_by_hooks, verdict.factor, history, y_after, event_cut))
+            self.recorder.add(
+                Attempt(*seen_by_hooks, verdict.factor, history, y_after, event_cut, told)
+            )
         if stops.jumps:
             crossed = moved & reach & rows.running
             self._cross_jumps(crossed if event_cut is None else crossed & ~event_cut, made)

@@ -99,6 +99,23 @@ class Outputs:
         self._index = torch.where(hit, new, self._index)
         self._next = self._look_up(self._index)
 
+    def take_all(self, ys: Tensor, t: Tensor, ends: Tensor) -> Tensor:
+        """Take the outputs of all steps, `ys (B, T, D)`, of a solve that has ended.
+
+        Args:
+            ys: values of the outputs inside steps, in the order of time.
+            t: where each row stands, `(B,)`.
+            ends: of its steps, `(B, K)`, +inf behind the last.
+
+        Returns:
+            The number of the step of each, `(n,)`.
+        """
+        inside = self._search.isfinite() & (self._search <= t[:, None])
+        rows, columns = inside.nonzero(as_tuple=True)
+        self.rows, self._columns = [rows], [columns]
+        self._values = [ys[rows, columns]]
+        return torch.searchsorted(ends, self._search)[rows, columns]
+
     def take_events(self, rows: Tensor, columns: Tensor, values: Tensor) -> None:
         """Take the states `(n, D)` at events, `columns` counted from a row's first event."""
         self._values.append(values)

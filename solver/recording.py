@@ -15,14 +15,24 @@ from torch.utils._pytree import tree_map
 from solver.controllers.base import Controller
 from solver.errors import InvalidArgument
 from solver.hooks import BackwardInfo, Hook, SolveEnd, SolveInfo, StepBlock
-from solver.statistics.base import Attempts, Statistic
+from solver.methods.base import Stepper
+from solver.statistics.base import Attempts, Probe, Statistic
 from solver.statistics.limiter import EVENT, limiter_codes
 
 if TYPE_CHECKING:
     from solver.solution import Solution
 
 MAX_SECONDS = 0.25  # a block is handed over after this long even if it is not full
+PROBE_EVERY = 4  # attempts between looks at how stiff the field is
 MAX_ELEMENTS = 4_000_000  # of weighted errors held in a block
+
+
+class Told(NamedTuple):
+    """What the stepper told of an attempt, for statistics that want it."""
+
+    probe: tuple[Tensor, Tensor] | None  # (R, B, E) and the size of that step, (B,)
+    counted: tuple[Tensor, ...] | None  # (B,) each, sums since the start
+    unsolved: Tensor | None  # (B,) bool, implicit equations not solved
 
 
 class Attempt(NamedTuple):
@@ -40,6 +50,7 @@ class Attempt(NamedTuple):
     history: Any
     y: Tensor  # (B, D) state after the attempt
     event: Tensor | None = None  # (B,) bool, the step was cut short by an event
+    told: Told | None = None
 
 
 def _stack(tensors: Sequence[Tensor]) -> Tensor:
@@ -54,6 +65,41 @@ def _stack_history(histories: Sequence[Any]) -> Any:
         # A named tuple of tensors is what most are, and is ten times faster than any pytree.
         return type(first)(*leaves) if hasattr(first, "_fields") else tuple(leaves)
     return tree_map(lambda *leaves: _stack(leaves), *histories)
+
+
+def _unsolved(told: Sequence[Told | None], like: Tensor) -> Tensor | None:
+    """Return whether equations were not solved in each attempt, `(n, B)`; None if never."""
+    found = [None if each is None else each.unsolved for each in told]
+    if all(each is None for each in found):
+        return None
+    never = torch.zeros_like(like, dtype=torch.bool)
+    return torch.stack([never if each is None else each for each in found])
+
+
+def _probes(told: Sequence[Told | None]) -> Probe | None:
+    """Return what tells of stiffness; None if it is not known."""
+    found = [each.probe for each in told if each is not None and each.probe is not None]
+    if len(found) < len(told):
+        return None
+    place: dict[int, int] = {}
+    of = [place.setdefault(id(each), len(place)) for each in found]
+    several = [found[of.index(i)] for i in range(len(place))]
+    vectors, dt = (torch.stack(each) for each in zip(*several, strict=True))
+    places = torch.tensor(of, device=dt.device)
+    return Probe(vectors, dt, lambda rate: rate[places])
+
+
+def _differences(told: Sequence[Told | None]) -> Tensor | None:
+    """Return what was counted in each attempt, `(n, 3, B)`; the first of `told` is the one before.
+
+    None if nothing is counted.
+    """
+    sums = [torch.stack(each.counted) for each in told if each and each.counted]
+    if len(sums) < len(told) - 1:
+        return None
+    if len(sums) < len(told):
+        sums.insert(0, torch.zeros_like(sums[0]))
+    return torch.stack(sums).diff(dim=0)
 
 
 class Columns(Mapping[str, Tensor]):
@@ -145,6 +191,11 @@ class Recorder:
         self._pending: list[Attempt] = []
         self._since, self._first = 0.0, 0
         self._ratio_before: Tensor | None = None
+        self._told_before: Told | None = None
+        self._probe: tuple[Tensor, Tensor] | None = None
+        self._probed = 0
+        needs = frozenset[str]().union(*(each.needs for each in info.statistics))
+        self._probes, self._counts = "probe" in needs, "counted" in needs
         self._broken: set[str] = set()
         self._size = self._block_size()
         self._states = any(hook.wants_states for hook in self._hooks)
@@ -188,6 +239,19 @@ class Recorder:
         self._pending.append(attempt)
         if len(self._pending) >= self._size or now - self._since >= MAX_SECONDS:
             self.flush()
+
+    def told_by(self, stepper: Stepper, dt: Tensor) -> Told | None:
+        """Return what statistics want to know of the attempt a stepper has just made."""
+        counts, unsolved = stepper.counts, stepper.unsolved
+        if not self._probes and counts is None:
+            return None
+        if self._probes:
+            if self._probed % PROBE_EVERY == 0:
+                found = stepper.probe(dt)
+                self._probe = None if found is None else (found, dt.detach())
+            self._probed += 1
+        probe = self._probe
+        return Told(probe, None if counts is None else counts.kept(), unsolved)
 
     def flush(self) -> None:
         """Hand over what is pending."""
@@ -249,11 +313,22 @@ class Recorder:
         )
         y = _stack(raw["y"]) if self._states else None
         self._ratio_before, ratio_before = raw["error_ratio"][-1], self._ratio_before
+        self._told_before, told_before = raw["told"][-1], self._told_before
         for name in ("t", "dt", "y", "error_ratio", "moved", "running"):
             del raw[name]  # a kept block must not keep autograd's graph
         columns: Mapping[str, Tensor] = {}
         if self._info.statistics:
-            make = partial(self._attempts, raw, first, ratio_before, t, dt, ratio, moved, running)
+            make = partial(
+                self._attempts,
+                raw,
+                first,
+                (ratio_before, told_before),
+                t,
+                dt,
+                ratio,
+                moved,
+                running,
+            )
             columns = Columns(self._info.statistics, make, self._broken)
             if ratio.device.type != "cpu":  # another thread may have another current stream
                 columns = dict(columns)
@@ -275,7 +350,7 @@ class Recorder:
         self,
         raw: Mapping[str, tuple[Any, ...]],
         first: int,
-        ratio_before: Tensor | None,
+        before: tuple[Tensor | None, Told | None],
         t: Tensor,
         dt: Tensor,
         ratio: Tensor,
@@ -283,10 +358,13 @@ class Recorder:
         running: Tensor,
     ) -> Attempts:
         """Gather what statistics measure, `(n, B)` each."""
-        before = torch.ones_like(ratio[0]) if ratio_before is None else ratio_before
+        last, told_before = before
+        last = torch.ones_like(ratio[0]) if last is None else last
+        told: list[Told | None] = [told_before, *raw["told"]]
         number = torch.arange(first, first + len(ratio), device=ratio.device)
         limiter = limiter_codes(
-            failed_before=~torch.cat([before[None], ratio[:-1]]).isfinite(),
+            failed_before=~torch.cat([last[None], ratio[:-1]]).isfinite(),
+            unsolved_before=_unsolved(told[:-1], ratio[0]),
             first=(number == 0)[:, None],
             t=t,
             dt=dt,
@@ -310,6 +388,8 @@ class Recorder:
             history=_stack_history(raw["history"]),
             controller=self._controller,
             error_order=self._order,
+            probe=_probes(told[1:]),
+            counted=_differences(told) if self._counts else None,
         )
 
     def end(self, solution: "Solution") -> None:

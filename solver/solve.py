@@ -39,6 +39,7 @@ from solver.problem import Field, StateLayout
 from solver.recording import Recorder
 from solver.slices import solve_in_slices
 from solver.solution import Solution, Stats
+from solver.stability import stability_function
 from solver.statistics.base import Statistic
 from solver.times import read_times
 
@@ -84,39 +85,34 @@ def solve_ivp(
             outside the row's span. `t` has the time dtype; a field that cannot take that beside a
             narrower state (a float32 network, say) gets `t` in the state's dtype.
         y0: initial states, a tensor `(B, ...)` or a pytree of such tensors, real or complex;
-        float16
-            and bfloat16 are computed in float32, whole numbers become floats.
+            float16 and bfloat16 are computed in float32, whole numbers become floats.
         t_eval: output times `(T,)` or `(B, T)`, sorted in the row's direction, repeats allowed;
-        NaN where
-            a row has none. None gives the state at `t1` alone, T = 1.
+            NaN where a row has none. None gives the state at `t1` alone, T = 1.
         t0, t1: start and end, numbers or `(B,)`; default to the row's first and last output time.
         args: anything, handed to `f`.
         params: tensors that `f` uses and gradients are wanted for, where neither modules, closures
             nor `args` show them; the others are found.
         method: name or object, see `solver.catalogue.methods()`.
         controller: name, preset name or object; default `PID()`, or `Fixed()` for methods without
-        an
-            error estimate.
+            an error estimate.
         rtol, atol: tolerances: a number, `(D,)` per component, `(B, 1)` or `(B,)` per row (a 1-D
-        tensor
-            of length B = D is per component), or `(B, D)`.
+            tensor of length B = D is per component), or `(B, D)`.
         dt0: size of the first step, a number or `(B,)`, positive; needed for fixed steps, otherwise
             chosen by Hairer's rule.
         dt_min, dt_max: bounds of the step size, numbers or `(B,)`. A step that is refused at
-        `dt_min` ends
-            its row with REACHED_DT_MIN.
+            `dt_min` ends its row with REACHED_DT_MIN.
         max_steps: attempts allowed per row, accepted or not, a number or `(B,)`.
         jump_t: times at which `f` is known to jump, a number, `(K,)` or `(B, K)` padded with NaN;
-        they are
-            stepped on exactly and each side sees its own side only.
+            they are stepped on exactly and each side sees its own side only.
         events: what to watch for, `solver.Event` and `solver.SteadyState` objects or callables
             `g(t, y)`, one or several: rows end, or change their state, where it happens. What
             happened stands in `Solution.events`.
         adjoint: how gradients get through, name or object, see `solver.catalogue.adjoints()`.
         engine: "plain", the loop in Python; "compiled", many attempts in one call of native code
-            made from `f`, where that is possible (on the CPU, real states of few components, no
-            gradients, a field of single rows), otherwise one warning says why not; "auto", plain
-            until solves of this kind have cost enough for compiling to pay.
+            made from `f`, where that is possible (on the CPU, real states of few components, a
+            field of single rows, gradients by a mode that needs accepted steps alone, such as
+            "symplectic"), otherwise one warning says why not; "auto", plain until solves of this
+            kind have cost enough for compiling to pay.
         stepping: "joint" gives the whole batch one step size and one error norm.
         dense: whether to keep all steps, so that `sol(t)` works.
         statistics: further columns for hooks, names or objects.
@@ -132,8 +128,7 @@ def solve_ivp(
 
     Raises:
         InvalidArgument, InvalidType: an argument is not allowed; the message names it, what was
-        given
-            and what is allowed. Failing rows do not raise, see `Solution.raise_if_failed`.
+            given and what is allowed. Failing rows do not raise, see `Solution.raise_if_failed`.
     """
     began = time.perf_counter()
     if not callable(f):
@@ -180,15 +175,20 @@ def solve_ivp(
     check_step_bounds(problem.dt_min, problem.dt_max)
     hooks = read_hooks(hooks)
     wanted = read_statistics(statistics, hooks)
-    choice, outputs = _choose(problem, mode, engine, wanted, hooks, dense)
-    recorder = _recorder(problem, mode, hooks, wanted, choice.engine) if hooks else None
     own_ends = t0 is not None or t1 is not None
+    choice, outputs = _choose(problem, mode, engine, wanted, hooks, dense, own_ends)
+    recorder = None
+    if hooks:
+        recorder = _recorder(problem, mode, hooks, wanted, choice.engine, choice.seconds)
     record = DenseRecord() if dense else None
     try:
         if recorder is not None:
             recorder.begin()
         log = None
-        if choice.engine == "compiled":
+        if choice.engine == "compiled" and choice.starts:
+            problem = _with_slope(problem)
+            outcome, ys = mode.follow(problem, outputs, recorder, choice.steps)
+        elif choice.engine == "compiled":
             outcome, ys = choice.run(problem, outputs, record, recorder, regroup=regroup)
         else:
             outcome, ys, log = _run(problem, mode, own_ends, record, recorder)
@@ -210,24 +210,28 @@ def _choose(
     statistics: Sequence[Statistic],
     hooks: Sequence[Hook],
     dense: bool,
+    own_ends: bool,
 ) -> tuple[Choice, Outputs | None]:
     """Choose the executor; return it with the outputs it has to find."""
     if engine == "plain":
         return Choice(), None
-    if _needs_graph(problem):
+    graph = _needs_graph(problem)
+    if graph and (dense or not mode.needs_steps_only or _has_tangents()):
         if engine == "compiled":
-            complain("gradients are wanted, and a kernel has none")
+            complain(f"gradients are wanted, and adjoint {mode.name!r} needs the loop's graph")
         return Choice(), None
     times = problem.times
-    outputs = None if times.outputs is None else Outputs(times, differ=False)
+    differ = graph and own_ends and times.ts.requires_grad
+    outputs = None if times.outputs is None else Outputs(times, differ)
     choice = choose(
         problem,
         engine,
         statistics,
         outputs=outputs is not None and outputs.inside,
         dense=dense,
+        starts=graph,
         states=any(hook.wants_states for hook in hooks),
-        recorded=bool(hooks) or dense,
+        recorded=bool(hooks) or dense or graph,
         on_compile=lambda: _recorder(problem, mode, hooks, statistics, "compiled").compiling(),
     )
     return choice, outputs
@@ -239,6 +243,7 @@ def _recorder(
     hooks: Sequence[Hook],
     wanted: Sequence[Statistic],
     engine: str,
+    compile_seconds: float = 0.0,
 ) -> Recorder:
     """Make the recorder of a solve that someone watches."""
     times, layout, control = problem.times, problem.field.layout, problem.controller
@@ -269,6 +274,10 @@ def _recorder(
         max_steps=problem.max_steps,
         y0=own(layout.y0),
         statistics=wanted,
+        stability=stability_function(problem.method),
+        compile_seconds=compile_seconds,
+        dt_min=None if problem.dt_min is None else own(problem.dt_min),
+        dt_max=None if problem.dt_max is None else own(problem.dt_max),
     )
     end = times.end.detach()
     jumps = times.stops is not None
@@ -285,9 +294,8 @@ def _run(
     recorder: Recorder | None,
 ) -> tuple[Outcome, Tensor | None, EventLog | None]:
     """Solve by the plain loop, with autograd's graph if anything asks for it."""
-    times, y0 = problem.times, problem.y0
-    if bool((times.start < times.end).any()) and bool(y0.detach().isfinite().any()):
-        problem = dataclasses.replace(problem, slope0=problem.field(times.start, y0))
+    problem = _with_slope(problem)
+    times = problem.times
     graph = _needs_graph(problem)
     outputs = None
     plan = problem.events
@@ -303,6 +311,14 @@ def _run(
     asked = 0 if times.outputs is None else times.outputs.shape[1]
     log = event_log(plan, ys[:, asked:], times.start, times.direction, graph=graph)
     return outcome, None if times.outputs is None else ys[:, :asked], log
+
+
+def _with_slope(problem: Problem) -> Problem:
+    """Return the problem with the slope at its start, in autograd's graph."""
+    times, y0 = problem.times, problem.y0
+    if bool((times.start < times.end).any()) and bool(y0.detach().isfinite().any()):
+        return dataclasses.replace(problem, slope0=problem.field(times.start, y0))
+    return problem
 
 
 def _solution(
@@ -348,10 +364,14 @@ def _counted(count: Tensor | None, outcome: Outcome) -> Tensor:
     return torch.zeros_like(outcome.n_steps) if count is None else count
 
 
+def _has_tangents() -> bool:
+    return getattr(forward_ad, "_current_level", -1) >= 0
+
+
 def _needs_graph(problem: Problem) -> bool:
     """Whether anything that a gradient may be asked for goes into the solve."""
     times, field = problem.times, problem.field
-    if getattr(forward_ad, "_current_level", -1) >= 0:  # tangents travel where tensors travel
+    if _has_tangents():  # which travel where tensors travel
         return True
     if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
         return False

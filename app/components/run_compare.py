@@ -45,6 +45,11 @@ def compare(runs: pd.DataFrame) -> None:
         width=420,
         **session.keep("cmp", "url"),
     )
+    if second:
+        st.page_link(
+            "views/compare.py", label="Compare them in full, with others beside",
+            icon=":material/compare_arrows:", query_params={"run": str(first), "with": str(second)},
+        )  # fmt: skip
     a, b = session.open_run(first), session.open_run(second)
     if a is None or b is None:
         return
@@ -126,17 +131,7 @@ def numbers(table: pd.DataFrame, a: "Run", b: "Run") -> None:
 
 def settings(a: "Run", b: "Run", solve: int) -> None:
     """List the settings in which two runs differ, and warn where they solve different problems."""
-    sides = []
-    for run in (a, b):
-        own = run_facts.settings_of(run.settings(solve), run.spec)
-        spec = run.spec or {}
-        own.setdefault("batch", run.settings(solve).get("batch"))
-        asked = {k: spec.get(k) for k in ("problem", "batch", "seed", "t1") if k in spec}
-        for group in ("parameters", "spread"):
-            inner = spec.get(group)
-            if isinstance(inner, dict):
-                asked |= {f"{group}.{k}": v for k, v in inner.items()}
-        sides.append(asked | own)
+    sides = [side(run, solve) for run in (a, b)]
     names = [name for name in dict.fromkeys([*sides[0], *sides[1]]) if comparable(name, sides)]
     lines = [
         (name, *(short(side[name]) if name in side else explain.NOTHING for side in sides))
@@ -156,6 +151,19 @@ def settings(a: "Run", b: "Run", solve: int) -> None:
         heading("Which settings differ?", note, data=shown if lines else None, key="cmp_settings")
         if lines:
             st.dataframe(shown, key="cmp_settings_table", hide_index=True)
+
+
+def side(run: "Run", solve: int) -> dict[str, Any]:
+    """Return the settings of a run's solve, flat: of the problem, its parameters, the solver."""
+    own = run_facts.settings_of(run.settings(solve), run.spec)
+    spec = run.spec or {}
+    own.setdefault("batch", run.settings(solve).get("batch"))
+    asked = {k: spec.get(k) for k in ("problem", "batch", "seed", "t1") if k in spec}
+    for group in ("parameters", "spread"):
+        inner = spec.get(group)
+        if isinstance(inner, dict):
+            asked |= {f"{group}.{k}": v for k, v in inner.items()}
+    return asked | own
 
 
 def comparable(name: str, sides: Sequence[Mapping[str, Any]]) -> bool:

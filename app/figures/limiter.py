@@ -21,6 +21,8 @@ PATTERNS: Mapping[str, str] = {
     "jump": "\\",
     "non-finite": "|",
     "first step": "-",
+    "Newton": "|",
+    "stability": "/",
 }
 WORDS: Mapping[str, str] = {
     "accuracy": "accuracy",
@@ -31,6 +33,8 @@ WORDS: Mapping[str, str] = {
     "jump": "jump in the right-hand side",
     "non-finite": "value not finite",
     "first step": "first step",
+    "Newton": "implicit equations not solved",
+    "stability": "stability",
 }
 
 

@@ -162,6 +162,7 @@ def take_selection() -> None:
         session.put("run", chosen[0])
         session.drop("solve", "inst")
         session.put("cmp", chosen[1] if len(chosen) > 1 else "")
+        session.put("with", chosen[1:7])
 
 
 def actions(line: dict[str, Any], chosen: list[str]) -> None:
@@ -173,6 +174,12 @@ def actions(line: dict[str, Any], chosen: list[str]) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.page_link("views/run.py", label="Open", icon=":material/monitoring:")
             st.page_link("views/instances.py", label="Its rows", icon=":material/table_rows:")
+            st.page_link(
+                "views/compare.py",
+                label="Compare",
+                icon=":material/compare_arrows:",
+                query_params=[("run", run_id), *(("with", run) for run in chosen if run != run_id)],
+            )
             if own:
                 delete(line, chosen)
         if own:

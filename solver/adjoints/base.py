@@ -1,8 +1,9 @@
 """How gradients get through a solve."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -11,6 +12,10 @@ from solver.loop import Outcome, Problem
 from solver.outputs import Outputs
 from solver.recording import Recorder
 
+# Solves a problem out of autograd's graph, its steps going to what comes last; returns how rows
+# ended, and outputs inside steps.
+Solve = Callable[[Problem, Outputs | None, Recorder | None, Any], tuple[Outcome, Tensor | None]]
+
 
 @dataclass(frozen=True)
 class Adjoint(ABC):
@@ -18,6 +23,21 @@ class Adjoint(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+
+    @property
+    def needs_steps_only(self) -> bool:
+        """Whether accepted steps are all it needs of a solve, so that any engine may make them."""
+        return False
+
+    def follow(
+        self,
+        problem: Problem,
+        outputs: Outputs | None,
+        recorder: Recorder | None,
+        solve: Solve,
+    ) -> tuple[Outcome, Tensor | None]:
+        """Like `integrate`, where steps are made by `solve`; only if `needs_steps_only`."""
+        raise TypeError(f"adjoint {self.name!r} needs more than steps")
 
     @abstractmethod
     def integrate(

@@ -46,6 +46,11 @@ class Binomial(Replay):
         """Check the budget."""
         check_bounds(self)
 
+    @property
+    def needs_steps_only(self) -> bool:
+        """No: states are chosen while they are made."""
+        return False
+
     def slots(self, like: Tensor) -> int:
         """Return how many states of the whole batch, `(B, D)`, fit."""
         return max(4, int(self.budget * 2**20 // max(like.nbytes, 1)))

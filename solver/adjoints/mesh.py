@@ -4,7 +4,7 @@ Attempts are packed every `CHUNK` of them: refused rows are left out, and times 
 are kept once. Nothing is ever copied into a larger buffer.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -62,6 +62,7 @@ class MeshRecord:
         # (B,) bool, rows whose next step begins behind a jump
         self._behind = torch.zeros(len(like), dtype=torch.bool, device=like.device)
         self._slopes: list[Tensor] = []
+        self._blocks: list[tuple[Tensor, ...]] = []
         self.chunks: list[Chunk] = []
         self.count = torch.zeros(len(like), dtype=torch.int64, device=like.device)
         self._output_steps: list[Tensor] = []
@@ -93,40 +94,75 @@ class MeshRecord:
     def _pack(self) -> None:
         if not self._pending:
             return
-        t, dt, seen, y, moved, cut, last, behind = zip(*self._pending, strict=True)
+        parts = [torch.stack(part) for part in zip(*self._pending, strict=True)]
         self._pending = []
-        mask = torch.stack(moved)
-        every = bool(mask.all())
-        chosen = None if every else mask
-        cuts = torch.stack(cut)
-        times, sizes = torch.stack(t), torch.stack(dt)
-        shared = every and self._batch > 0
-        shared = shared and bool((times == times[:, :1]).all() & (sizes == sizes[:, :1]).all())
-        ends = seen_at = at_end = None
-        if bool(cuts.any()):
-            packed_cuts = _packed(cuts, chosen)
-            ends = packed_cuts.nonzero()[:, 0]
-            seen_at = _packed(torch.stack(seen), chosen)[ends]
-            at_end = _packed(torch.stack(last), chosen)[ends]
-        begun = torch.stack(behind)
-        began = _packed(begun, chosen).nonzero()[:, 0] if bool(begun.any()) else None
         slopes = None
         if self._keep:
-            slopes = _packed(torch.stack(self._slopes).transpose(1, 2), chosen).contiguous()
-            self._slopes = []
+            slopes, self._slopes = torch.stack(self._slopes).transpose(1, 2), []
+        self._put(parts, slopes)
+
+    def _put(self, parts: Sequence[Tensor], slopes: Tensor | None) -> None:
+        """Keep `A` attempts, `(A, B)` each, as a chunk; parts as in `_pending`."""
+        t, dt, seen, y, moved, cut, last, behind = parts
+        every = bool(moved.all())
+        chosen = None if every else moved
+        shared = every and self._batch > 0
+        shared = shared and bool((t == t[:, :1]).all() & (dt == dt[:, :1]).all())
+        ends = seen_at = at_end = None
+        if bool(cut.any()):
+            ends = _packed(cut, chosen).nonzero()[:, 0]
+            seen_at = _packed(seen, chosen)[ends]
+            at_end = _packed(last, chosen)[ends]
+        began = _packed(behind, chosen).nonzero()[:, 0] if bool(behind.any()) else None
         self.chunks.append(
             Chunk(
-                t=times[:, 0].clone() if shared else _packed(times, chosen),
-                dt=sizes[:, 0].clone() if shared else _packed(sizes, chosen),
-                y=_packed(torch.stack(y), chosen),
+                t=t[:, 0].clone() if shared else _packed(t, chosen),
+                dt=dt[:, 0].clone() if shared else _packed(dt, chosen),
+                y=_packed(y, chosen),
                 moved=chosen,
                 cut=ends,
                 cut_seen=seen_at,
                 cut_last=at_end,
                 behind=began,
-                slopes=slopes,
+                slopes=None if slopes is None else _packed(slopes, chosen).contiguous(),
             )
         )
+
+    def add_block(self, t: Tensor, dt: Tensor, moved: Tensor, y: Tensor) -> None:
+        """Keep `n` attempts, `(n, B)` and `y (n, B, D)`; no jumps and no slopes among them."""
+        self._blocks.append((t, dt, moved, y))
+
+    def end_blocks(self, t: Tensor, arrived: Tensor, ys: Tensor | None) -> None:
+        """Take up all blocks.
+
+        Args:
+            t: where each row stands at last, `(B,)`.
+            arrived: who reached the end of its span, `(B,)` bool.
+            ys: outputs inside steps, `(B, T, D)`.
+        """
+        if not self._blocks:
+            return
+        starts, dt, moved, y = (torch.cat(part) for part in zip(*self._blocks, strict=True))
+        self._blocks = []
+        number = moved.cumsum(dim=0) - 1
+        self.count = moved.sum(dim=0)
+        last = moved & (number == self.count - 1)
+        cut = last & arrived
+        seen = torch.where(last, t, starts + dt)
+        nowhere = torch.zeros_like(cut)
+        for first in range(0, len(t) and len(starts), CHUNK):
+            parts = (starts, dt, seen, y, moved, cut, cut, nowhere)
+            self._put([part[first : first + CHUNK] for part in parts], None)
+        if self._outputs is None or ys is None:
+            return
+        # Ends of the steps of each row: where the next one starts, to the last bit.
+        ends = t.new_full((len(t), len(starts) + 1), torch.inf)
+        attempt, row = moved.nonzero(as_tuple=True)
+        ends[row, number[attempt, row]] = starts[attempt, row]
+        ends = torch.cat([ends[:, 1:], ends[:, -1:]], dim=1)
+        some = (self.count > 0).nonzero()[:, 0]
+        ends[some, self.count[some] - 1] = t[some]
+        self._output_steps = [self._outputs.take_all(ys, t, ends.contiguous())]
 
     @property
     def kept_apart(self) -> int:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from solver.adjoints.base import Adjoint
+from solver.adjoints.base import Adjoint, Solve
 from solver.adjoints.graph import OnlyOnce, Unchanged, check_events, detached, graph_is_kept, leaf
 from solver.adjoints.measure import Stopwatch, graph_bytes
 from solver.adjoints.mesh import Mesh, MeshRecord, Window
@@ -125,20 +125,55 @@ class Replay(Adjoint):
         graph: bool,
     ) -> tuple[Outcome, Tensor | None]:
         """Solve without a graph, keep the accepted steps, and hang them on the results."""
-        bare = replace(detached(problem), exact=graph)
-        inner = outputs.detached() if outputs is not None else None
-        mesh = self.record(bare.y0, inner) if graph else None
         if graph and dense is not None:
             raise InvalidArgument(
                 f"dense is True with adjoint {self.name!r}: gradients of dense output need "
                 'adjoint="backprop", or ask for the times in t_eval'
             )
+
+        def solve(
+            bare: Problem, inner: Outputs | None, recorder: Recorder | None, mesh: Any
+        ) -> tuple[Outcome, Tensor | None]:
+            with torch.no_grad():
+                loop = Loop(bare, inner, dense, recorder, graph=False, listener=mesh)
+                return loop.run(), None
+
+        return self._integrate(problem, outputs, recorder, solve, graph=graph)
+
+    @property
+    def needs_steps_only(self) -> bool:
+        """Whether accepted steps are all it needs of a solve."""
+        return not self.keeps_slopes
+
+    def follow(
+        self,
+        problem: Problem,
+        outputs: Outputs | None,
+        recorder: Recorder | None,
+        solve: Solve,
+    ) -> tuple[Outcome, Tensor | None]:
+        """Solve by `solve`, and hang its accepted steps on the results."""
+        return self._integrate(problem, outputs, recorder, solve, graph=True)
+
+    def _integrate(
+        self,
+        problem: Problem,
+        outputs: Outputs | None,
+        recorder: Recorder | None,
+        solve: Solve,
+        *,
+        graph: bool,
+    ) -> tuple[Outcome, Tensor | None]:
+        bare = replace(detached(problem), exact=graph)
+        inner = outputs.detached() if outputs is not None else None
+        mesh = self.record(bare.y0, inner) if graph else None
         if graph:
             check_events(problem, self.name)
         dice = torch.get_rng_state() if graph else None
         constants = Unchanged(problem) if graph else None
-        with torch.no_grad():
-            outcome = Loop(bare, inner, dense, recorder, graph=False, listener=mesh).run()
+        outcome, ys = solve(bare, inner, recorder, mesh)
+        if mesh is not None:
+            mesh.end_blocks(outcome.t, outcome.arrived, ys)
         if dice is not None and not torch.equal(dice, torch.get_rng_state()):
             raise InvalidArgument(
                 f"f draws random numbers, which adjoint {self.name!r} would draw anew: draw them "

@@ -15,7 +15,8 @@ from solver.loop import Problem
 from solver.methods.explicit_rk import ExplicitRungeKutta, ExplicitStepper, GraphStages
 from solver.norms import Tolerance
 from solver.problem import Field
-from solver.statistics.base import Attempts, Statistic
+from solver.recording import PROBE_EVERY
+from solver.statistics.base import Attempts, Probe, Statistic
 from solver.statistics.limiter import limiter_codes
 from solver.status import Status
 from solver.step import (
@@ -78,6 +79,18 @@ class LiteralStages(GraphStages):
                     term = _times(slope, weight)
                     total = term if total is None else total + term
             out.append(rows[0] * 0.0 if total is None else total)
+        return torch.stack(out)
+
+    def sums(self, weights: Tensor, stride: int) -> Tensor:
+        """Return `weights (R, n)` times the first slopes, of each `stride`-th one, `(R, B, E)`."""
+        out, seen = [], [row[:, ::stride] for row in self._rows[: weights.shape[1]]]
+        for row in self._numbers(weights):
+            total: Tensor | None = None
+            for slope, weight in zip(seen, row, strict=False):
+                if weight:
+                    term = _times(slope, weight)
+                    total = term if total is None else total + term
+            out.append(seen[0] * 0.0 if total is None else total)
         return torch.stack(out)
 
     @staticmethod
@@ -153,6 +166,7 @@ class Tracer:
         stepper = problem.method.stepper(self.field, like, self.time, graph=True)
         assert isinstance(stepper, ExplicitStepper)
         self.stepper = stepper.with_stages(LiteralStages, like)
+        self.rate: Tensor | None = None  # spectral radius of the Jacobian, if it is wanted
         self.trace.literal = {id(tensor) for tensor in stepper.nodes}
         order = problem.method.error_order
         self.error_order = problem.method.order if order is None else order
@@ -262,6 +276,8 @@ class Tracer:
         for i, leaf in enumerate(leaves):
             self._store(out, f"h{i}", leaf)
         self._store(out, "prev", control)
+        if self._probes:
+            self._store(out, "rate", control * 0.0)
         return out
 
     def _attempt(self) -> dict[str, Node]:
@@ -275,6 +291,9 @@ class Tracer:
         stepper.begin(self._state("k") if stepper.keeps_end_slope else self.field(t, y))
         start = stepper.start_slope
         trial = stepper.attempt(t, dt, t_next, y)
+        probe = None
+        if self._probes:
+            probe = stepper.probe(dt)
         weighted, own = judge(trial, y, self.tolerance, problem.method)
         verdict = self._propose(own, history)
         moved = verdict.accept & running
@@ -295,13 +314,18 @@ class Tracer:
             exhausted=attempts >= self._limit(),
             dt_min=self.tensors["dt_min"], adaptive=problem.controller.adaptive, joint=False,
         )  # fmt: skip
-        self._trace_columns(t, dt, tried, own, moved, running, reach, weighted, verdict, history)
+        self._trace_columns(
+            t, dt, tried, own, moved, running, reach, weighted, verdict, history, probe
+        )
         values = {
             "t": after, "y": y_after, "asked": following, "end": torch.where(gone, after, end),
             "running": going & ~gone, "moved": moved, "was": running, "gone": gone, "going": going,
             "tried": tried, "room": room, "own": own, "weighted": weighted, "t_old": t,
             "dt": dt, "t_next": t_next, "y_old": y, "z": trial.y1, "prev": own,
         }  # fmt: skip
+        if self._probes:
+            assert self.rate is not None
+            values["rate"] = self.rate
         if stepper.keeps_end_slope:
             last = stepper.known_slopes()[self._end_stage()]
             values["k"] = torch.where(moved[:, None], last, start)
@@ -312,6 +336,16 @@ class Tracer:
         for name, tensor in values.items():
             self._store(out, name, tensor)
         return out
+
+    @property
+    def _probes(self) -> bool:
+        return any("probe" in statistic.needs for statistic in self.statistics)
+
+    def _held(self, rate: Tensor) -> Tensor:
+        """Return the rate where one is due, else the one before, as the plain loop holds it."""
+        due = self.trace.row(f"(done % {PROBE_EVERY} == 0)", torch.bool)
+        self.rate = torch.where(due, rate[0], self._row("rate", self.state))
+        return self.rate[None]
 
     def _limit(self) -> Tensor:
         limit = self.tensors["max_steps"]
@@ -332,7 +366,7 @@ class Tracer:
 
     def _trace_columns(
         self, t: Tensor, dt: Tensor, tried: Tensor, own: Tensor, moved: Tensor, running: Tensor,
-        reach: Tensor, weighted: Tensor, verdict: Any, history: Any,
+        reach: Tensor, weighted: Tensor, verdict: Any, history: Any, probe: Tensor | None,
     ) -> None:  # fmt: skip
         """Trace the statistics that need more than the record holds; note what others need."""
         self.columns: dict[str, Node] = {}
@@ -366,6 +400,7 @@ class Tracer:
                 history=tree_unflatten(leaves, tree),
                 controller=self.problem.controller,
                 error_order=self.error_order,
+                probe=None if probe is None else Probe(probe[None], dt[None], self._held),
             )
 
         needed: set[str] = set()

@@ -2,7 +2,7 @@
 
 import ctypes
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -27,6 +27,13 @@ MILLISECONDS = 50  # that a kernel runs before Python may handle signals
 ENDLESS = 2**62
 
 
+class MeshBlocks(Protocol):
+    """Takes the steps of a solve, block by block."""
+
+    def add_block(self, t: Tensor, dt: Tensor, moved: Tensor, y: Tensor) -> None:
+        """Take `n` attempts: start, size, whether accepted, `(n, B)`, state there `(n, B, D)`."""
+
+
 class Run:
     """One solve by a kernel.
 
@@ -34,7 +41,7 @@ class Run:
         problem: what to solve.
         plan, kernel: what solves it.
         fingerprint: of its field, with the tensors the field uses now.
-        outputs, dense, recorder: who wants outputs, polynomials, attempts.
+        outputs, dense, recorder, mesh: who wants outputs, polynomials, attempts, steps.
     """
 
     def __init__(
@@ -46,11 +53,14 @@ class Run:
         outputs: Outputs | None,
         dense: DenseRecord | None,
         recorder: Recorder | None,
+        mesh: MeshBlocks | None = None,
     ):
         """Lay out the state; nothing is evaluated yet."""
         self.problem, self.plan, self.kernel = problem, plan, kernel
         self.outputs = outputs if outputs is not None and outputs.inside else None
-        self.dense, self.recorder = dense, recorder
+        self.dense, self.recorder, self.mesh = dense, recorder, mesh
+        watched = (recorder, dense, mesh)
+        self._recorded = any(each is not None for each in watched)
         layout, times = plan.layout, problem.times
         batch, dim = problem.y0.shape
         self.batch, self.dim = batch, dim
@@ -96,8 +106,8 @@ class Run:
     def run(self, *, regroup: bool) -> Outcome:
         """Step until every row has ended; `regroup` leaves out those that have."""
         # A record ends with the last attempt of its last row, so its rows are always left out.
-        self.q[10] = regroup or self.recorder is not None or self.dense is not None
-        if self.recorder is None and self.dense is None:
+        self.q[10] = regroup or self._recorded
+        if not self._recorded:
             while self._call():
                 pass
         else:
@@ -147,6 +157,9 @@ class Run:
                 record["t"].clone(), record["step"], moved, record["start"],
                 record["polynomial"].permute(0, 2, 1, 3),
             )  # fmt: skip
+        if self.mesh is not None:
+            t, moved = record["t"].clone(), record["moved"].clone()
+            self.mesh.add_block(t, record["step"], moved, record["start"])
         if self.recorder is not None:
             ready = {name: record[name] for name in plan.column_kinds if name[0] != "_"}
             self.recorder.add_block(

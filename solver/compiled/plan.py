@@ -75,6 +75,7 @@ class Plan:
     record: tuple[Recorded, ...]
     evals_per_attempt: int
     keeps_end_slope: bool
+    starts: bool  # whether those of all steps are kept
     loaded: Kernel | None = None
 
     def kernel(self, on_compile: Callable[[], None] | None = None) -> Kernel:
@@ -146,6 +147,7 @@ def find_plan(
     *,
     outputs: bool,
     dense: bool,
+    starts: bool,
     states: bool,
     recorded: bool,
 ) -> tuple[Plan, Fingerprint]:
@@ -154,8 +156,8 @@ def find_plan(
     Args:
         problem: what is to be solved.
         statistics: columns a hook wants.
-        outputs, dense, states, recorded: whether outputs lie inside steps, all polynomials are
-            kept, states are recorded, attempts are recorded.
+        outputs, dense, starts, states, recorded: whether outputs lie inside steps, all polynomials
+            are kept, starts of steps are, states are recorded, attempts are recorded.
 
     Raises:
         Untraceable: the field, or what goes with it, has no compiled form; says why.
@@ -164,9 +166,10 @@ def find_plan(
     if reason is not None:
         raise Untraceable(reason)
     key, fingerprint = key_of(
-        problem, statistics, outputs=outputs, dense=dense, states=states, recorded=recorded
-    )
-    batch, flags = problem.field.layout.batch, (outputs, dense, states, recorded)
+        problem, statistics, outputs=outputs, dense=dense, starts=starts, states=states,
+        recorded=recorded,
+    )  # fmt: skip
+    batch, flags = problem.field.layout.batch, (outputs, dense, starts, states, recorded)
     with _lock:
         plan = _plans.get(key)
         if plan is not None:
@@ -198,6 +201,7 @@ def key_of(
     *,
     outputs: bool,
     dense: bool,
+    starts: bool,
     states: bool,
     recorded: bool,
 ) -> tuple[Any, Fingerprint]:
@@ -208,7 +212,7 @@ def key_of(
     """
     field = problem.field
     fingerprint = Fingerprint((field.function, field.args), field.layout.batch)
-    flags = (outputs, dense, states, recorded)
+    flags = (outputs, dense, starts, states, recorded)
     return _Key((fingerprint.key, _form(problem), tuple(statistics), flags)), fingerprint
 
 
@@ -305,10 +309,10 @@ def _make(
     problem: Problem,
     statistics: Sequence[Statistic],
     fingerprint: Fingerprint,
-    flags: tuple[bool, bool, bool, bool],
+    flags: tuple[bool, bool, bool, bool, bool],
 ) -> Plan:
     """Trace and write one plan."""
-    outputs, dense, states, recorded = flags
+    outputs, dense, starts, states, recorded = flags
     field, method = problem.field, problem.method
     field.meet(problem.times.start, problem.y0)
     assert isinstance(method, ExplicitRungeKutta)
@@ -327,8 +331,8 @@ def _make(
     polynomial = KINDS[tracer.polynomial_dtype]
     dim, stepper = field.layout.dim, tracer.stepper
     source = emit(
-        body, dim=dim, state=state, time=time, outputs=outputs, dense=dense, states=states,
-        recorded=recorded, column_kinds=kinds, polynomial_kind=polynomial,
+        body, dim=dim, state=state, time=time, outputs=outputs, dense=dense, starts=starts,
+        states=states, recorded=recorded, column_kinds=kinds, polynomial_kind=polynomial,
         interpolant_evals=stepper.interpolant_evals,
         gives_end_slope=stepper.interpolant_gives_end_slope, automatic=problem.dt0 is None,
     )  # fmt: skip
@@ -339,8 +343,9 @@ def _make(
     columns |= {name: (kind, ()) for name, kind in kinds.items()}
     if states:
         columns["y"] = state, (dim,)
-    if dense:
+    if dense or starts:
         columns |= {"step": (time, ()), "start": (state, (dim,))}
+    if dense:
         columns["polynomial"] = polynomial, (body.degree, dim)
     record = tuple(
         Recorded(name, pointers.index(f"R_{name}"), _NUMPY[kind], shape)
@@ -358,6 +363,7 @@ def _make(
         record=record if recorded else (),
         evals_per_attempt=stepper.evals_per_attempt,
         keeps_end_slope=stepper.keeps_end_slope,
+        starts=starts,
     )
 
 

@@ -33,7 +33,7 @@ def masked_stores(values: Mapping[str, tuple[str, str]], was: str) -> str:
 
 
 def in_lanes(
-    column_kinds: Mapping[str, str], dim: int, states: bool, dense: bool, degree: int
+    column_kinds: Mapping[str, str], dim: int, states: bool, starts: bool, degree: int
 ) -> str:
     """Write an attempt row by row, and what is larger than a number."""
     lines = [
@@ -45,12 +45,12 @@ def in_lanes(
     lines += [f"      {array}[w] = ran ? {name}[l] : 0;" for array, name in columns]
     lines += [f"      {array}[w] = {name}[l] != 0;" for array, name in MASKS]
     lines.append("    }")
-    if not states and not dense:
+    if not states and not starts:
         return "\n".join(lines)
     lines.append("    for (int l = 0; l < m; l++) {\n      const int64_t w = at + rows[l];")
     if states:
         lines += [f"      R_y[w * {dim} + {d}] = y{d}[l];" for d in range(dim)]
-    if dense:
+    if starts:
         lines.append("      R_step[w] = dt[l];")
         lines += [f"      R_start[w * {dim} + {d}] = y_old{d}[l];" for d in range(dim)]
         lines += [

@@ -49,6 +49,8 @@ class Layout:
             kind = KINDS[dtype]
             self.kinds[f"h{i}"] = time if kind == BOOL else kind
         self.kinds["prev"] = state
+        if "rate" in body.begin:
+            self.kinds["rate"] = state
         self.kinds["accepted"] = time
         # kept for rows, not touched in the vectorised loop
         self.counts = ("n_steps", "extra", "status", "component", "on_accept", "index")
@@ -70,6 +72,7 @@ def emit(
     time: str,
     outputs: bool,
     dense: bool,
+    starts: bool,
     states: bool,
     recorded: bool,
     column_kinds: Mapping[str, str],
@@ -83,8 +86,8 @@ def emit(
     Args:
         body: the traced parts.
         dim, state, time: D and the C++ types of state and time.
-        outputs, dense, states, recorded: whether outputs are read off polynomials, polynomials
-            kept, states and attempts recorded.
+        outputs, dense, starts, states, recorded: whether outputs are read off polynomials, these
+            kept, starts of steps kept, states and attempts recorded.
         column_kinds: types of further columns.
         polynomial_kind: type of the polynomials' coefficients.
         interpolant_evals, gives_end_slope: what a polynomial costs, see `Stepper`.
@@ -151,7 +154,11 @@ def emit(
     kept = [name for name in kept if name in body.attempt]
     if recorded or outputs or dense:
         kept += [n for n in ("t_old", "dt", "t_next") if n not in kept]
-        kept += [f"y_old{d}" for d in range(dim) if f"y_old{d}" not in kept and (outputs or dense)]
+        kept += [
+            f"y_old{d}"
+            for d in range(dim)
+            if f"y_old{d}" not in kept and (outputs or dense or starts)
+        ]
     if recorded and "own" not in kept:
         kept.append("own")
     for name in kept:
@@ -221,7 +228,9 @@ def emit(
             f"{interpolant_evals}{gain};"
         )
     if recorded:
-        out.append(in_lanes(column_kinds, dim, states, dense, body.degree))
+        out.append(
+            in_lanes(column_kinds, dim, states, starts or dense, body.degree if dense else 0)
+        )
     out.append("    if (any(rare)) {")
     out.append(_loop(body.failure, layout, time, "      "))
     c = {name: place for place, name in enumerate(layout.counts)}

@@ -13,6 +13,8 @@ from solver.methods.base import Counts, Stepper
 from solver.norms import Tolerance
 from solver.problem import Field, real_dtype
 
+GOLDEN = 0.6180339887498949
+PRODUCTS = 4  # with the Jacobian, to estimate its spectral radius
 SLOW = 1e-3  # rate of Newton's iteration above which the next step wants a new Jacobian
 
 
@@ -79,6 +81,21 @@ class ImplicitStepper(Stepper):
         self._behind = t.detach() if self._behind is None else torch.maximum(self._behind, t)
         self._current = self._current & ~rows
         self._slow = self._slow | rows
+
+    def probe(self, dt: Tensor) -> Tensor | None:
+        """Return a vector multiplied by `dt` times the Jacobian again and again, `(R, B, D)`.
+
+        The vector is the same in every step and has a part in every direction.
+        """
+        jacobian = self._j
+        if jacobian is None or jacobian.ndim != 3 or not jacobian.shape[-1]:
+            return None
+        product = dt.detach().double()[:, None, None] * jacobian.detach().double()
+        size = torch.arange(1, jacobian.shape[-1] + 1, dtype=product.dtype, device=dt.device)
+        powers = [(1 + (size * GOLDEN).frac()).expand(len(dt), -1)]
+        for _ in range(PRODUCTS):
+            powers.append((product @ powers[-1][:, :, None])[:, :, 0])
+        return torch.stack([*powers[-2:], *powers])
 
     def _slope(self, t: Tensor, y: Tensor) -> Tensor:
         slope = self._field(t, y)

@@ -94,6 +94,13 @@ class Stepper(ABC):
     def restore(self, kept: Any) -> None:  # noqa: B027
         """Undo what an attempt made once more has changed since `keep`."""
 
+    def probe(self, dt: Tensor) -> Tensor | None:
+        """Return vectors that tell how stiff the attempt just made was, `(R, B, D)` real.
+
+        x, h J x for some x, then x, h J x, (h J)^2 x, .. for another; None if there are none.
+        """
+        return None
+
     @abstractmethod
     def polynomial(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, y1: Tensor) -> Tensor:
         """Return the step's dense output as `(degree, B, D)`, coefficients of theta, theta ** 2,

@@ -14,6 +14,7 @@ from solver.errors import InvalidArgument
 from solver.methods.base import Method, ReplayingStepper, Trial
 from solver.methods.tableau import ButcherTableau, Exact
 from solver.norms import Tolerance
+from solver.probes import SEEN, probe_weights
 from solver.problem import Field, real_dtype
 
 
@@ -112,6 +113,10 @@ class BufferStages:
         """Return the first `n` slopes, `(n, B, D)`."""
         return self.k[:n].clone()
 
+    def sums(self, weights: Tensor, stride: int) -> Tensor:
+        """Return `weights (R, n)` times the first slopes, of each `stride`-th one, `(R, B, E)`."""
+        return _sums(self.k[: weights.shape[1]], weights, stride)
+
     def first(self, n: int) -> list[Tensor]:
         """Return the first `n` slopes, overwritten by the next attempt."""
         return list(self._rows[:n])
@@ -170,6 +175,11 @@ class GraphStages:
         """Return the first `n` slopes, `(n, B, D)`."""
         return torch.stack(self._rows[:n])
 
+    def sums(self, weights: Tensor, stride: int) -> Tensor:
+        """Return `weights (R, n)` times the first slopes, of each `stride`-th one, `(R, B, E)`."""
+        k = torch.stack([row.detach() for row in self._rows[: weights.shape[1]]])
+        return _sums(k, weights, stride)
+
     def first(self, n: int) -> list[Tensor]:
         """Return the first `n` slopes."""
         return self._rows[:n]
@@ -198,6 +208,12 @@ class GraphStages:
             )
 
 
+def _sums(k: Tensor, weights: Tensor, stride: int) -> Tensor:
+    real = torch.view_as_real(k).flatten(2) if k.is_complex() else k
+    seen = real[:, :, ::stride] if stride > 1 else real
+    return torch.mm(weights, seen.reshape(len(k), -1)).view(len(weights), k.shape[1], -1)
+
+
 def _version(tensor: Tensor) -> int:
     return 0 if tensor.is_inference() else tensor._version
 
@@ -215,6 +231,8 @@ class ExplicitStepper(ReplayingStepper):
     ):
         """Make the coefficients' tensors and room for the slopes."""
         self._field, self.stages = field, tableau.stages
+        self._tableau = tableau
+        self._probe: Tensor | None = None  # weights, made when first asked for
         self._real = real_dtype(like.dtype)
         self._tab = tableau.coefficients(self._real, like.device)
         in_time = tableau.coefficients(time_dtype, like.device)
@@ -333,6 +351,15 @@ class ExplicitStepper(ReplayingStepper):
         other._stale, other._known = not slopes, len(slopes)
         other._polynomial_made = len(slopes) > self.stages
         return other
+
+    def probe(self, dt: Tensor) -> Tensor | None:
+        """Return sums of the slopes that tell how stiff the attempt just made was."""
+        if self._probe is None:
+            rows = probe_weights(self._tableau)
+            like = self._stages.get(0)
+            self._probe = torch.tensor(rows, dtype=self._real, device=like.device)
+        stride = -(-self._stages.get(0).shape[1] // SEEN)
+        return self._stages.sums(self._probe, stride) if len(self._probe) else None
 
     def slopes(self) -> Tensor:
         """Return a copy of the slopes of the attempt just made, `(S, B, D)`."""

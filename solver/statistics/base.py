@@ -1,14 +1,22 @@
 """What a statistic is: pure tensor code that turns recorded attempts into one column."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor
 
 from solver.controllers.base import Controller
+
+
+class Probe(NamedTuple):
+    """What tells how stiff steps are; see `Stepper.probe`."""
+
+    vectors: Tensor  # (m, R, B, E)
+    dt: Tensor  # (m, B) sizes of the steps looked at
+    spread: Callable[[Tensor], Tensor]  # (m, B) of these -> (n, B), what stands for each attempt
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +34,8 @@ class Attempts:
     history: Any  # the controller's history before each attempt, leaves (n, B)
     controller: Controller[Any]
     error_order: int
+    probe: "Probe | None" = None  # of the steps' slopes, if wanted
+    counted: Tensor | None = None  # (n, 3, B) evaluations, Jacobians, Newton iterations, if wanted
 
     @cached_property
     def shares(self) -> Mapping[str, Tensor]:
@@ -43,6 +53,7 @@ class Statistic(ABC):
     labels: ClassVar[Mapping[int, str]] = {}  # for codes: what each number means
     signed: ClassVar[bool] = False  # whether 0 is the neutral middle of its scale
     log: ClassVar[bool] = False  # whether it is best seen on a logarithmic scale
+    needs: ClassVar[frozenset[str]] = frozenset()  # "probe", "counted": what costs extra
 
     def magnitude(self, dim: int) -> int | None:
         """Return how large a code can get with `dim` components; None if that is not known."""

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from solver.statistics.base import Attempts, Statistic
 
-ACCURACY, DT_MIN, DT_MAX, SPAN, EVENT, JUMP, NON_FINITE, FIRST = range(8)
+ACCURACY, DT_MIN, DT_MAX, SPAN, EVENT, JUMP, NON_FINITE, FIRST, NEWTON = range(9)
 
 
 @final
@@ -18,7 +18,7 @@ class Limiter(Statistic):
     name, title, unit = "limiter", "What limited the step", "code"
     help = (
         "Why the step was not larger: the error of the step before (accuracy), a bound, the end of "
-        "the span, a jump, a non-finite trial, or the rule for the first step."
+        "the span, a jump, a non-finite trial, unsolved equations, or the rule for the first step."
     )
     labels: ClassVar[Mapping[int, str]] = {
         ACCURACY: "accuracy",
@@ -29,6 +29,7 @@ class Limiter(Statistic):
         JUMP: "jump",
         NON_FINITE: "non-finite",
         FIRST: "first step",
+        NEWTON: "Newton",
     }
 
     def measure(self, attempts: Attempts) -> Tensor:
@@ -46,6 +47,7 @@ def limiter_codes(
     dt_max: Tensor | float | None,
     reach: Tensor,
     jump: Tensor | None,
+    unsolved_before: Tensor | None = None,
 ) -> Tensor:
     """Return what set the size of attempts, int64 like `dt`.
 
@@ -56,8 +58,12 @@ def limiter_codes(
         dt_min, dt_max: bounds of the size.
         reach: cut to end at a stop, bool.
         jump: that stop is a jump, bool; None if there are none.
+        unsolved_before: the attempt before did not solve its implicit equations, bool; None if
+            there are none.
     """
     codes = torch.where(failed_before, NON_FINITE, ACCURACY)
+    if unsolved_before is not None:
+        codes = torch.where(failed_before & unsolved_before, NEWTON, codes)
     codes = torch.where(first, FIRST, codes)
     rounding = 4 * torch.finfo(t.dtype).eps * t.abs()  # of a step that begins at t
     if dt_min is not None:

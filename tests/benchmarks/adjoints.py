@@ -20,6 +20,7 @@ MODES = {
     "symplectic one": Symplectic(),
     "symplectic graphs": Symplectic(keep="graphs"),
     "symplectic values": Symplectic(keep="values"),
+    "symplectic steps": Symplectic(keep="steps"),
     "continuous": Continuous(),
     "joint": Joint(),
     "joint, full norm": Joint(seminorm=False),

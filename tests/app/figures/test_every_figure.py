@@ -30,6 +30,13 @@ from app.figures.limiter import limiter_ribbon_figure, limiter_shares_figure
 from app.figures.memory_timeline import memory_timeline_figure
 from app.figures.phase_portrait import phase_portrait_figure
 from app.figures.rank_seconds import rank_seconds_figure
+from app.figures.runs_compared import (
+    path_difference_figure,
+    paths_figure,
+    trainings_figure,
+    work_difference_figure,
+    work_over_time_figure,
+)
 from app.figures.sample_history import sample_history_figure
 from app.figures.scalars import scalars_figure
 from app.figures.solve_costs import solve_costs_figure
@@ -180,6 +187,20 @@ def tuning_of(n: int) -> pd.DataFrame:
     return both.assign(label="x", end_error=10.0 ** -(np.arange(len(both)) % 7))
 
 
+def curves_of(n: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return a curve for each of seven runs."""
+    t = np.linspace(0.0, 10.0, n)
+    return {mode: (t, np.sin(t + i) + 2) for i, mode in enumerate(MODES)} if n else {}
+
+
+def counts_of(n: int) -> dict[str, np.ndarray]:
+    return {mode: 1.0 + np.arange(120) % (i + 3) for i, mode in enumerate(MODES)} if n else {}
+
+
+def ratio_of(n: int) -> np.ndarray:
+    return (np.arange(min(n, 256) * 120) % 7 - 3.0).reshape(-1, 120)
+
+
 def real_of(n: int) -> pd.DataFrame:
     table = tuning_of(n)
     return table[table["phase"] == "real"]
@@ -250,6 +271,19 @@ FIGURES: dict[str, Make] = {
         cloud=cloud_of(n),
         front=precision_of(n).head(9),
         doubt=1e-12,
+    ),
+    "work_over_time": lambda f, n, c: work_over_time_figure(
+        np.linspace(0, 5, 121), counts_of(n), c, rows=dict.fromkeys(MODES, 4)
+    ),
+    "work_difference": lambda f, n, c: work_difference_figure(
+        np.linspace(0, 5, 121), np.arange(min(n, 256)), ratio_of(n), c, a="A", b="B"
+    ),
+    "paths": lambda f, n, c: paths_figure(curves_of(n), c, name="x"),
+    "path_difference": lambda f, n, c: path_difference_figure(
+        dict(list(curves_of(n).items())[1:]), c, name="x", baseline="A"
+    ),
+    "trainings": lambda f, n, c: trainings_figure(
+        dict.fromkeys(MODES[:2], iterations_of(n)), c, column="loss", title="loss.", log=True
     ),
     "gain_map": lambda f, n, c: gain_map_figure(tuning_of(n), c, picked="gains"),
     "tuning_pareto": lambda f, n, c: tuning_pareto_figure(
