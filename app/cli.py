@@ -12,6 +12,7 @@ from app import (
     adjoints_command,
     diagnose_command,
     experiment_command,
+    spectrum_command,
     train_command,
     tune_command,
     work_precision_command,
@@ -96,6 +97,7 @@ def parser() -> argparse.ArgumentParser:
     train_command.add(commands, runs_argument)
     experiment_command.add(commands, runs_argument)
     diagnose_command.add(commands, runs_argument, find)
+    spectrum_command.add(commands, runs_argument, find)
 
     doctor = commands.add_parser("doctor", help="say whether everything needed is there")
     runs_argument(doctor)

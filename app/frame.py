@@ -14,6 +14,7 @@ VIEWS = (
     ("live", "Live", ":material/play_circle:"),
     ("run", "Run", ":material/monitoring:"),
     ("instances", "Instances", ":material/table_rows:"),
+    ("stability", "Stability", ":material/vital_signs:"),
     ("training", "Training", ":material/model_training:"),
     ("adjoints", "Adjoints", ":material/balance:"),
     ("compare", "Compare", ":material/compare_arrows:"),

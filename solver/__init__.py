@@ -16,6 +16,9 @@ from solver.controllers.pid import PID
 from solver.event_log import EventLog
 from solver.events import Event, SteadyState
 from solver.hooks import BackwardInfo, Hook, SolveEnd, SolveInfo, StepBlock
+from solver.implicit.structure import Banded, Pattern, diagonal
+from solver.methods.auto import Auto
+from solver.methods.bdf import BDF
 from solver.methods.bosh3 import Bosh3
 from solver.methods.dopri5 import Dopri5
 from solver.methods.dopri8 import Dopri8
@@ -23,22 +26,40 @@ from solver.methods.euler import Euler
 from solver.methods.fehlberg45 import Fehlberg45
 from solver.methods.heun import Heun
 from solver.methods.heun_euler import HeunEuler
+from solver.methods.kencarp3 import KenCarp3
+from solver.methods.kencarp4 import KenCarp4
+from solver.methods.kvaerno3 import Kvaerno3
+from solver.methods.kvaerno4 import Kvaerno4
+from solver.methods.kvaerno5 import Kvaerno5
 from solver.methods.midpoint import Midpoint
+from solver.methods.radau5 import Radau5
 from solver.methods.ralston import Ralston
 from solver.methods.rk4 import RK4
+from solver.methods.rkc2 import RKC2
+from solver.methods.rodas4 import Rodas4
+from solver.methods.rodas5p import Rodas5P
+from solver.methods.ros3p import ROS3P
+from solver.methods.trbdf2 import TRBDF2
 from solver.methods.tsit5 import Tsit5
 from solver.methods.vern7 import Vern7
 from solver.solution import Solution, Stats
 from solver.solve import solve_ivp
+from solver.split import Split
 from solver.status import Status
 
 __all__ = [
     "ACA",
+    "BDF",
     "PI",
     "PID",
     "RK4",
+    "RKC2",
+    "ROS3P",
+    "TRBDF2",
+    "Auto",
     "Backprop",
     "BackwardInfo",
+    "Banded",
     "Binomial",
     "Bosh3",
     "CheckpointSteps",
@@ -57,11 +78,21 @@ __all__ = [
     "Integral",
     "Interpolated",
     "Joint",
+    "KenCarp3",
+    "KenCarp4",
+    "Kvaerno3",
+    "Kvaerno4",
+    "Kvaerno5",
     "Midpoint",
+    "Pattern",
+    "Radau5",
     "Ralston",
+    "Rodas4",
+    "Rodas5P",
     "Solution",
     "SolveEnd",
     "SolveInfo",
+    "Split",
     "Stats",
     "Status",
     "SteadyState",
@@ -69,5 +100,6 @@ __all__ = [
     "Symplectic",
     "Tsit5",
     "Vern7",
+    "diagonal",
     "solve_ivp",
 ]

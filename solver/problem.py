@@ -181,6 +181,10 @@ class Field:
             slope = self._own(slope)
         return slope if self.column is None else slope * self.column
 
+    def part(self, f: Callable[..., Any]) -> "Field":
+        """Return a part of this field, whose calls count as calls of this."""
+        return _Part(self, f)
+
     def meet(self, tau: Tensor, y: Tensor) -> None:
         """Evaluate once if that was not done yet: checks the result, finds which time `f` takes."""
         if not self._checked:
@@ -262,3 +266,20 @@ class Field:
         """
         yield from captured_tensors(self.function, of_modules_only=True)
         yield from captured_tensors(self.args)
+
+
+class _Part(Field):
+    """A part of another field."""
+
+    def __init__(self, whole: Field, f: Callable[..., Any]):
+        """Take over what the whole was made with."""
+        super().__init__(f, whole.layout, whole.direction, whole.args)
+        self._whole = whole
+
+    def call(self, t: Tensor, flat: Tensor) -> Any:
+        """Call the user's function, and count it in the whole as well."""
+        self._whole.calls += 1
+        before = self.seconds
+        slope = super().call(t, flat)
+        self._whole.seconds += self.seconds - before
+        return slope

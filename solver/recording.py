@@ -33,6 +33,7 @@ class Told(NamedTuple):
     probe: tuple[Tensor, Tensor] | None  # (R, B, E) and the size of that step, (B,)
     counted: tuple[Tensor, ...] | None  # (B,) each, sums since the start
     unsolved: Tensor | None  # (B,) bool, implicit equations not solved
+    choice: Tensor | None  # (B,) what the method chose by itself
 
 
 class Attempt(NamedTuple):
@@ -74,6 +75,12 @@ def _unsolved(told: Sequence[Told | None], like: Tensor) -> Tensor | None:
         return None
     never = torch.zeros_like(like, dtype=torch.bool)
     return torch.stack([never if each is None else each for each in found])
+
+
+def _choices(told: Sequence[Told | None]) -> Tensor | None:
+    """Return what the method chose in each attempt, `(n, B)`; None if it chooses nothing."""
+    found = [each.choice for each in told if each is not None and each.choice is not None]
+    return torch.stack(found) if found and len(found) == len(told) else None
 
 
 def _probes(told: Sequence[Told | None]) -> Probe | None:
@@ -242,8 +249,8 @@ class Recorder:
 
     def told_by(self, stepper: Stepper, dt: Tensor) -> Told | None:
         """Return what statistics want to know of the attempt a stepper has just made."""
-        counts, unsolved = stepper.counts, stepper.unsolved
-        if not self._probes and counts is None:
+        counts, unsolved, choice = stepper.counts, stepper.unsolved, stepper.choice
+        if not self._probes and counts is None and choice is None:
             return None
         if self._probes:
             if self._probed % PROBE_EVERY == 0:
@@ -251,7 +258,7 @@ class Recorder:
                 self._probe = None if found is None else (found, dt.detach())
             self._probed += 1
         probe = self._probe
-        return Told(probe, None if counts is None else counts.kept(), unsolved)
+        return Told(probe, None if counts is None else counts.kept(), unsolved, choice)
 
     def flush(self) -> None:
         """Hand over what is pending."""
@@ -389,6 +396,7 @@ class Recorder:
             controller=self._controller,
             error_order=self._order,
             probe=_probes(told[1:]),
+            choice=_choices(told[1:]),
             counted=_differences(told) if self._counts else None,
         )
 

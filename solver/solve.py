@@ -28,7 +28,7 @@ from solver.captured import captured_tensors
 from solver.controllers.base import Controller
 from solver.dense import DenseRecord
 from solver.engines import ENGINES, Choice, choose, complain
-from solver.errors import InvalidArgument, InvalidType, UnknownEngine
+from solver.errors import InvalidArgument, UnknownEngine
 from solver.event_log import EventLog, event_log
 from solver.events import read_events
 from solver.hooks import Hook, SolveInfo
@@ -39,13 +39,14 @@ from solver.problem import Field, StateLayout
 from solver.recording import Recorder
 from solver.slices import solve_in_slices
 from solver.solution import Solution, Stats
+from solver.split import Split, read_field
 from solver.stability import stability_function
 from solver.statistics.base import Statistic
 from solver.times import read_times
 
 
 def solve_ivp(
-    f: Callable[..., Any],
+    f: Callable[..., Any] | tuple[Callable[..., Any], Callable[..., Any]] | Split,
     y0: Any,
     t_eval: Any = None,
     *,
@@ -82,7 +83,9 @@ def solve_ivp(
     Args:
         f: vector field `f(t, y)`, or `f(t, y, args)` if `args` is given, with `t (B,)` and `y` like
             `y0`; returns the shape of `y`. Row i may depend on row i only. Never called with a time
-            outside the row's span. `t` has the time dtype; a field that cannot take that beside a
+            outside the row's span. Two such functions, `(explicit, implicit)`, are a field in two
+            parts: additive methods (kencarp3, kencarp4) solve equations for the second one alone,
+            others take their sum. `t` has the time dtype; a field that cannot take that beside a
             narrower state (a float32 network, say) gets `t` in the state's dtype.
         y0: initial states, a tensor `(B, ...)` or a pytree of such tensors, real or complex;
             float16 and bfloat16 are computed in float32, whole numbers become floats.
@@ -131,8 +134,7 @@ def solve_ivp(
             given and what is allowed. Failing rows do not raise, see `Solution.raise_if_failed`.
     """
     began = time.perf_counter()
-    if not callable(f):
-        raise InvalidType(f"f is a {type(f).__name__}: must be callable as f(t, y)")
+    f = read_field(f)
     if batch_size is not None:
         given = {
             "y0": y0, "t_eval": t_eval, "t0": t0, "t1": t1, "args": args, "params": params,

@@ -11,7 +11,6 @@ from inspector.diagnosis.oscillating import FEWEST
 
 REFUSED = 0.25  # share of a row's attempts
 LOST = 0.1  # share of all attempts, below which it does not matter
-IN_A_BURST = 3  # refusals, about
 
 
 @rule("refusals", title="Many attempts are refused")
@@ -23,7 +22,7 @@ def look(case: Case) -> Iterator[Finding]:
     struck = (steps >= FEWEST) & (share >= REFUSED) & arrived
     if not struck.any() or refused.sum() < LOST * steps.sum():
         return
-    if len(case.starts) and IN_A_BURST * len(bursts(case)[0]) > 0.5 * refused.sum():
+    if len(case.starts) and bursts(case)[2].sum() > 0.3 * refused.sum():
         return  # a jump, see `discontinuity`
     rows = case.worst(np.where(struck, refused, -1.0), np.arange(case.batch))[: int(struck.sum())]
     settings = dict(case.start.get("controller_settings") or {})

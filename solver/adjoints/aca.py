@@ -78,6 +78,7 @@ class WholeStep(StepReverser):
         with torch.enable_grad():
             y = inputs[0]
             start = t if step.start is None else torch.where(step.start > step.t, step.start, t)
+            self._stepper.choice = step.choice
             replay = self._stepper.replay
             results = [replay(t, dt, seen, y, start=start, polynomial=with_outputs)]
             cotangents = [cotangent]

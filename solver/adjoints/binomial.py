@@ -156,7 +156,9 @@ class _Remade:
     ):
         """Make a stepper without a graph."""
         dtype = problem.times.start.dtype
-        stepper = problem.method.stepper(problem.field, problem.y0, dtype, graph=False)
+        stepper = problem.method.stepper(
+            problem.field, problem.y0, dtype, graph=False, tolerance=problem.tolerance
+        )
         if not isinstance(stepper, ReplayingStepper):
             raise InvalidArgument(
                 f'adjoint is "binomial" and method {problem.method.name!r}, whose steps cannot be '
@@ -199,6 +201,8 @@ class _Remade:
             active = None if window.active is None else window.active[i]
             if self._stops is not None:
                 self._stepper.horizon = self._stops.from_here(t).limit()
+            choice = window.choice
+            self._stepper.choice = None if choice is None else choice[i].long()
             end = self._stepper.replay(
                 t, window.dt[i], window.seen[i], y, start=start, polynomial=False
             )

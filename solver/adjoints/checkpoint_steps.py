@@ -25,11 +25,12 @@ from solver.recording import Recorder
 class CheckpointSteps(Adjoint):
     """Autograd follows every attempt, but keeps no more of it than where it began.
 
-    Exact, for every method, second derivatives and dense output included, and whatever tensors the
-    vector field uses. Memory: states and slopes at the start of every attempt, and the graph of
-    one step. An attempt that every row refused costs no evaluation in backward. A vector field that
-    differentiates inside, such as one made from an energy, is evaluated many times more, as each
-    look at its own graph makes the step anew: take `"aca"` or `"symplectic"` for it.
+    Exact, for every method whose steps do not depend on those before, second derivatives and dense
+    output included, and whatever tensors the vector field uses. Memory: states and slopes at the
+    start of every attempt, and the graph of one step. An attempt that every row refused costs no
+    evaluation in backward. A vector field that differentiates inside, such as one made from an
+    energy, is evaluated many times more, as each look at its own graph makes the step anew: take
+    `"aca"` or `"symplectic"` for it.
     """
 
     name: ClassVar[str] = "checkpoint_steps"
@@ -93,6 +94,11 @@ class _Checkpointed(Method):
             raise InvalidArgument(
                 f'adjoint is "checkpoint_steps" and method {self.inner.name!r}, whose steps cannot '
                 'be taken once more: use adjoint="backprop"'
+            )
+        if stepper.remembers:
+            raise InvalidArgument(
+                f'adjoint is "checkpoint_steps" and method {self.inner.name!r}, whose steps depend '
+                'on those before: use adjoint="symplectic" or "backprop"'
             )
         return _CheckpointedStepper(stepper)
 

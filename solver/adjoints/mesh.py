@@ -29,6 +29,7 @@ class Chunk(NamedTuple):
     cut_last: Tensor | None  # (k,) bool, the stop was the end of the span
     behind: Tensor | None  # (k,) which of the n began just behind a jump, None where none did
     slopes: Tensor | None  # (n, S, D) slopes of the stages, if they are kept
+    choice: Tensor | None = None  # (n,) int16 what the method chose by itself, see `Stepper.choice`
 
 
 class Window(NamedTuple):
@@ -44,6 +45,7 @@ class Window(NamedTuple):
     last: Tensor | None  # (W, B) bool, that stop was the end of the span
     start: Tensor | None  # (W, B) time at which their start was evaluated; None where it is t
     slopes: Tensor | None  # (W, B, S, D)
+    choice: Tensor | None = None  # (W, B) int16
 
 
 class MeshRecord:
@@ -62,6 +64,7 @@ class MeshRecord:
         # (B,) bool, rows whose next step begins behind a jump
         self._behind = torch.zeros(len(like), dtype=torch.bool, device=like.device)
         self._slopes: list[Tensor] = []
+        self._choices: list[Tensor] = []
         self._blocks: list[tuple[Tensor, ...]] = []
         self.chunks: list[Chunk] = []
         self.count = torch.zeros(len(like), dtype=torch.int64, device=like.device)
@@ -88,6 +91,8 @@ class MeshRecord:
         self._behind = torch.where(moved, cut & ~last, self._behind)
         if self._keep and isinstance(stepper, ReplayingStepper):
             self._slopes.append(stepper.slopes())
+        if stepper.choice is not None:
+            self._choices.append(stepper.choice.to(torch.int16))
         if len(self._pending) == CHUNK:
             self._pack()
 
@@ -99,9 +104,14 @@ class MeshRecord:
         slopes = None
         if self._keep:
             slopes, self._slopes = torch.stack(self._slopes).transpose(1, 2), []
-        self._put(parts, slopes)
+        choice = None
+        if self._choices:
+            choice, self._choices = torch.stack(self._choices), []
+        self._put(parts, slopes, choice)
 
-    def _put(self, parts: Sequence[Tensor], slopes: Tensor | None) -> None:
+    def _put(
+        self, parts: Sequence[Tensor], slopes: Tensor | None, choice: Tensor | None = None
+    ) -> None:
         """Keep `A` attempts, `(A, B)` each, as a chunk; parts as in `_pending`."""
         t, dt, seen, y, moved, cut, last, behind = parts
         every = bool(moved.all())
@@ -125,6 +135,7 @@ class MeshRecord:
                 cut_last=at_end,
                 behind=began,
                 slopes=None if slopes is None else _packed(slopes, chosen).contiguous(),
+                choice=None if choice is None else _packed(choice, chosen),
             )
         )
 
@@ -252,11 +263,11 @@ class Mesh:
             batch = len(self.count)
             if base < first or chunk.moved is not None or len(chunk.y) != width * batch:
                 continue
-            if not (chunk.cut is chunk.behind is chunk.slopes is None):
+            if not (chunk.cut is chunk.behind is chunk.slopes is chunk.choice is None):
                 break
             t, dt = (each.reshape(width, -1).expand(width, batch) for each in (chunk.t, chunk.dt))
             y = chunk.y.reshape(width, batch, chunk.y.shape[1])
-            return Window(first, t, dt, t + dt, y, None, None, None, None, None)
+            return Window(first, t, dt, t + dt, y, None, None, None, None, None, None)
         return None
 
     def _window(
@@ -274,6 +285,7 @@ class Mesh:
         dt, y = torch.zeros_like(t), y0.expand(width, *y0.shape).clone()
         seen, cut = torch.full_like(t, torch.nan), torch.zeros_like(t, dtype=torch.bool)
         last, any_cut, slopes, start = torch.zeros_like(cut), False, None, None
+        choice = None
         for chunk, base in zip(self.chunks, bases, strict=True):
             place = self._place(chunk, base)
             inside = (place >= first) & (place < first + width)
@@ -289,6 +301,9 @@ class Mesh:
                 if slopes is None:
                     slopes = chunk.slopes.new_zeros((width, batch, *chunk.slopes.shape[1:]))
                 slopes[at, row] = chunk.slopes[pick]
+            if chunk.choice is not None:
+                choice = t.to(torch.int16) * 0 if choice is None else choice
+                choice[at, row] = chunk.choice[pick]
             if chunk.behind is not None:
                 start = t.clone() if start is None else start
                 flags = torch.zeros_like(pick)
@@ -316,8 +331,8 @@ class Mesh:
             number = first + torch.arange(width, device=t.device)[:, None]
             active = number < self.count
         if not any_cut:
-            return Window(first, t, dt, seen, y, active, None, None, start, slopes)
-        return Window(first, t, dt, seen, y, active, cut, last, start, slopes)
+            return Window(first, t, dt, seen, y, active, None, None, start, slopes, choice)
+        return Window(first, t, dt, seen, y, active, cut, last, start, slopes, choice)
 
 
 def _unshared(values: Tensor, place: Tensor, chunk: Chunk, attempt: Tensor, pick: Tensor) -> Tensor:

@@ -1,15 +1,17 @@
 """Fully implicit Runge-Kutta steps: all stages in one system of size S D."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from solver.implicit.linear import Factored, factor, kronecker, shifted
+from solver.errors import InvalidArgument
+from solver.implicit.jacobian import JacobianSetup
+from solver.implicit.linear import Dense, Factored, Matrix, kronecker
 from solver.implicit.newton import Solved
 from solver.implicit.stepper import ImplicitStepper, first_order
 from solver.methods.base import ReplayingStepper, Trial
@@ -68,6 +70,35 @@ def _lagrange(nodes: Sequence[float]) -> Tensor:
     return torch.linalg.inv(values).t().contiguous()
 
 
+class Mode(NamedTuple):
+    """An eigenvalue of the coefficients, with which the stages fall apart.
+
+    Hairer & Wanner II (2nd ed.), section IV.8. One of each conjugate pair stands for both.
+    """
+
+    value: Tensor  # scalar, real or complex
+    into: Tensor  # (S,) weights of the stages in this mode
+    back: Tensor  # (S,) share of this mode in the stages
+
+
+def _modes(a: Tensor, device: torch.device, dtype: torch.dtype) -> list[Mode]:
+    """Return the modes of `a (S, S)`."""
+    values, vectors = torch.linalg.eig(a)
+    inverse = torch.linalg.inv(vectors)
+    found = []
+    for i, value in enumerate(values):
+        parts = value, inverse[i], vectors[:, i]
+        if value.imag.abs() <= 1e-12 * value.abs():  # eigenvectors may have any phase
+            scale = vectors[vectors[:, i].abs().argmax(), i]
+            parts = value.real, (inverse[i] * scale).real, (vectors[:, i] / scale).real
+            found.append(Mode(*(part.to(device, dtype) for part in parts)))
+        elif value.imag > 0:
+            kind = dtype.to_complex()
+            value, into, back = (part.to(device, kind) for part in parts)
+            found.append(Mode(value, into, 2 * back))
+    return found
+
+
 class CollocationStepper(ImplicitStepper, ReplayingStepper):
     """Takes collocation steps; Hairer & Wanner II (2nd ed.), sections IV.5 and IV.8.
 
@@ -86,17 +117,16 @@ class CollocationStepper(ImplicitStepper, ReplayingStepper):
         graph: bool,
         tolerance: Tolerance | None,
         exact: bool,
-        jacobian: Callable[..., Any] | None,
+        setup: JacobianSetup,
     ):
         """Make the coefficients' tensors."""
-        super().__init__(
-            field, like, graph=graph, tolerance=tolerance, exact=exact, jacobian=jacobian
-        )
+        super().__init__(field, like, graph=graph, tolerance=tolerance, exact=exact, setup=setup)
         dtype, device = self._real, like.device
         a, b, c = tableau.a, tableau.b, tableau.c
         self._c, self._count, self._fsal = c, len(c), tableau.fsal
         self._a = a.to(device, dtype)
         self._a_inverse = torch.linalg.inv(a).to(device, dtype)
+        self._modes = _modes(a, device, dtype)
         self._weights = (b @ torch.linalg.inv(a)).to(device, dtype)  # of increments in the step
         self._gamma, self._has_error = tableau.gamma, tableau.error_order is not None
         self._error = torch.tensor(tableau.error, dtype=dtype, device=device)
@@ -155,8 +185,8 @@ class CollocationStepper(ImplicitStepper, ReplayingStepper):
         h, active = dt.to(self._real)[:, None], self._active(dt)
         times = self._times(t, dt, t_next)
         with torch.no_grad():
-            jacobian = self._jacobian_for(t, y, active)
-            solved = self._iterate(jacobian, t, h.detach(), times, y.detach(), active)
+            self._jacobian_for(t, y, active)
+            solved = self._iterate(t, h.detach(), times, y.detach(), active)
             z = solved.z.masked_fill(~(active & solved.ok)[:, None], 0.0)
         self.unsolved = active & ~solved.ok & solved.finite
         z = self._attached(times, h, y, z) if self._graph else z
@@ -188,7 +218,6 @@ class CollocationStepper(ImplicitStepper, ReplayingStepper):
 
     def _iterate(
         self,
-        jacobian: Tensor,
         t: Tensor,
         h: Tensor,
         times: list[Tensor],
@@ -197,18 +226,17 @@ class CollocationStepper(ImplicitStepper, ReplayingStepper):
     ) -> Solved:
         times = [time.detach() for time in times]
         scale, size = (each.repeat(1, self._count) for each in self._scales(y))
-        matrix: list[Factored] = [factor(kronecker(self._a, [jacobian], h[:, 0]))]
+        self._factor(h, active)
 
         def renew(z: Tensor, slow: Tensor) -> None:
             if bool(slow.any()):
                 self._take_jacobian(times[-1], y + self._apart(z)[-1], slow)
-                assert self._j is not None
-                matrix[0] = factor(kronecker(self._a, [self._j], h[:, 0]))
+                self._factor(h, active)
 
         def solve(z: Tensor, rows: Tensor) -> Solved:
             solved = self._solver.solve(
                 lambda z: self._residual(times, h, y, z),
-                lambda r: matrix[0].solve(r),
+                self._correct,
                 z, scale, size, rows, renew,
             )  # fmt: skip
             self._counts.add(solved.iterations * self._count, None, solved.iterations)
@@ -220,12 +248,29 @@ class CollocationStepper(ImplicitStepper, ReplayingStepper):
         if bool(again.any()):
             self._take_jacobian(self._at_start(t), y, again)
             self._current = self._current | again
-            assert self._j is not None
-            matrix[0] = factor(kronecker(self._a, [self._j], h[:, 0]))
+            self._factor(h, active)
             self._solver.forget(again)
             solved = solved.replaced(again, solve(first, again))
         self._learn(solved)
         return solved
+
+    def _factor(self, h: Tensor, rows: Tensor) -> None:
+        """Factor a system of size D for each mode, in place of one of size S D."""
+        jacobian = self._j_known()
+        self._factored: list[Factored] = []
+        for mode in self._modes:
+            shift = h[:, 0].to(mode.value.dtype) * mode.value
+            self._factored.append(jacobian.shifted(shift, rows))
+
+    def _correct(self, r: Tensor) -> Tensor:
+        """Solve `(I - h A x J) z = r`, `(B, S D)`, mode by mode."""
+        apart, total = self._apart(r), torch.zeros_like(r)
+        for mode, factored in zip(self._modes, self._factored, strict=True):
+            part = torch.tensordot(mode.into, apart.to(mode.into.dtype), dims=1)
+            solved = factored.solve(part)
+            back = mode.back[:, None, None] * solved
+            total = total + self._together(back.real if back.is_complex() else back)
+        return total
 
     def _guess(self, h: Tensor) -> Tensor:
         """Extend the polynomial of the step before; 0 where there is none."""
@@ -251,16 +296,27 @@ class CollocationStepper(ImplicitStepper, ReplayingStepper):
                 slope, matrix = self._with_jacobian(time, y + part)
                 slopes.append(slope)
                 jacobians.append(matrix)
-            factored = factor(kronecker(self._a, jacobians, h.detach()[:, 0]))
+            factored = self._of_stages(jacobians, h.detach()[:, 0])
             made = h * self._together(torch.tensordot(self._a, torch.stack(slopes), dims=1))
             return z - factored.solve(first_order(z - made))
+
+    def _of_stages(self, jacobians: list[Matrix], h: Tensor) -> Factored:
+        """Return the factors of the system of all stages, each with its own Jacobian."""
+        dense = [each.matrix for each in jacobians if isinstance(each, Dense)]
+        if len(dense) == self._count:
+            return kronecker(self._a, dense, h)
+        raise InvalidArgument(
+            f"gradients are wanted through a collocation method and a Jacobian that is kept as "
+            f"{type(jacobians[0]).__name__}: use a diagonally implicit or Rosenbrock method "
+            '(kvaerno5, rodas5p), or linear="lu" without a banded structure'
+        )
 
     def _estimate(self, t: Tensor, dt: Tensor, y: Tensor, y1: Tensor) -> Tensor:
         """Return the error estimate, Hairer & Wanner II, eq. IV.8.19 and IV.8.20."""
         assert self._z is not None
-        assert self._j is not None
         hg = self._gamma * dt.detach().to(self._real)[:, None]
-        factored = factor(shifted(self._j, hg[:, 0]))
+        real = [i for i, mode in enumerate(self._modes) if not mode.value.is_complex()]
+        factored = self._factored[real[0]]  # gamma is that eigenvalue
         parts = self._gamma * torch.tensordot(self._error, self._z.detach(), dims=1)
         error = factored.solve(hg * self._start.detach() + parts)
         ratio = rms_norm(self._weighted(error, y, y1))

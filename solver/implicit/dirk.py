@@ -1,14 +1,14 @@
 """Diagonally implicit Runge-Kutta steps: systems of size D one by one, one matrix for all."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from solver.implicit.linear import Factored, factor, shifted
+from solver.implicit.jacobian import JacobianSetup
+from solver.implicit.linear import Factored, Matrix
 from solver.implicit.stepper import ImplicitStepper, first_order
 from solver.methods.base import ReplayingStepper, Trial
 from solver.methods.tableau import ButcherTableau
@@ -38,13 +38,11 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
         graph: bool,
         tolerance: Tolerance | None,
         exact: bool,
-        jacobian: Callable[..., Any] | None,
+        setup: JacobianSetup,
         filtered: bool = False,
     ):
         """Make the coefficients' tensors."""
-        super().__init__(
-            field, like, graph=graph, tolerance=tolerance, exact=exact, jacobian=jacobian
-        )
+        super().__init__(field, like, graph=graph, tolerance=tolerance, exact=exact, setup=setup)
         exact_numbers = tableau.exact
         self._a = [[float(x) for x in row] for row in exact_numbers.a]
         self._c = [float(c) for c in exact_numbers.c]
@@ -70,14 +68,14 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
         """Try one step; the estimate of its error is not part of autograd's graph."""
         y = self._field.real(y)
         if self._stale:
-            self._start = self._slope(t, y)
+            self._evaluate_start(self._at_start(t), y)
             self._stale = False
         self._end = None
         y1 = self._solve(t, dt, t_next, y)
         error = None
         if self._error is not None:
             with self._quiet():
-                error = _combined(self._hk, self._error)
+                error = combined(self._hk, self._error)
                 if self._filtered:
                     error = self._factored.solve(error)
                 error = self._field.back(error)
@@ -95,43 +93,60 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
     ) -> Tensor:
         """Take an accepted step once more, from its start alone."""
         y = self._field.real(y)
-        self._start, self._j, self._behind, self._end = self._field(start, y), None, start, None
+        self._evaluate_start(start, y)
+        self._j, self._behind, self._end = None, start, None
         self._current = torch.zeros_like(self._current)
         self._solver.forget(~self._current)
         return self._field.back(self._solve(t, dt, t_next, y))
+
+    def _evaluate_start(self, t: Tensor, y: Tensor) -> None:
+        self._start = self._slope(t, y)
+
+    def _base(self, i: int, y: Tensor, h: Tensor, hk: list[Tensor]) -> Tensor:
+        """Return what stage i adds its own slope to."""
+        return y + combined(hk, self._a[i])
+
+    def _took(self, time: Tensor, h: Tensor, state: Tensor, rows: Tensor) -> None:
+        """Meet the stage just solved in `rows (B,)`."""
+
+    def _finish(self, y: Tensor, h: Tensor, hk: list[Tensor], states: list[Tensor]) -> Tensor:
+        """Return the state at the end of the step."""
+        self._hk = hk
+        if self._fsal:  # rows that stand still have no slope to divide out
+            self._end = hk[-1] / torch.where(h > 0, h, 1.0)
+            return states[-1]
+        return y + combined(hk, self._b)
 
     def _solve(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Tensor:
         """Solve all stages; return the state at the end, NaN in rows without a solution."""
         h, active = dt.to(self._real)[:, None], self._active(dt)
         with torch.no_grad():
-            self._factor(self._jacobian_for(t, y, active), h)
+            self._factor(self._jacobian_for(t, y, active), h, active)
         scale, size = self._scales(y)
         hk, states, ok, finite = [h * self._start], [y], active, torch.ones_like(active)
         for i in range(1, self._count):
             time = t_next if self._at_end[i] else torch.add(t, dt, alpha=self._c[i])
             if self._c[i] > 1 and self.horizon is not None:
                 time = torch.minimum(time, self.horizon)
-            base = y + _combined(hk, self._a[i])
+            base = self._base(i, y, h, hk)
             z = self._stage(time, h, base, self._first_guess(i, hk, states, base), scale, size, ok)
             hk.append(z / self._gamma)
             states.append(base + z)
+            self._took(time, h, states[-1], ok)
             ok, finite = ok & self._solved_ok, finite & self._solved_finite
-        self._hk = hk
-        if self._fsal:  # rows that stand still have no slope to divide out
-            self._end = hk[-1] / torch.where(h > 0, h, 1.0)
         self.unsolved = active & ~ok & finite
-        y1 = states[-1] if self._fsal else y + _combined(hk, self._b)
+        y1 = self._finish(y, h, hk, states)
         lost = active & ~ok
         return y1.masked_fill(lost[:, None], torch.nan) if bool(lost.any()) else y1
 
-    def _factor(self, jacobian: Tensor, h: Tensor) -> None:
-        self._factored: Factored = factor(shifted(jacobian, self._gamma * h.detach()[:, 0]))
+    def _factor(self, jacobian: Matrix, h: Tensor, rows: Tensor) -> None:
+        self._factored: Factored = jacobian.shifted(self._gamma * h.detach()[:, 0], rows)
 
     def _first_guess(self, i: int, hk: list[Tensor], states: list[Tensor], base: Tensor) -> Tensor:
         same, weights = self._guesses[i]
         if same is not None:
             return (states[same] - base).detach()
-        return self._gamma * _combined([each.detach() for each in hk], weights)
+        return self._gamma * combined([each.detach() for each in hk], weights)
 
     def _stage(
         self,
@@ -152,7 +167,7 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
         def renew(z: Tensor, slow: Tensor) -> None:
             if bool(slow.any()):
                 self._take_jacobian(bare_time, bare_base + z, slow)
-                self._factor(self._j_known(), h)
+                self._factor(self._j_known(), h, rows)
 
         def correct(r: Tensor) -> Tensor:
             return self._factored.solve(r)
@@ -164,7 +179,7 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
             again = rows & ~solved.ok & solved.finite & ~self._current
             if bool(again.any()):  # with the Jacobian of an earlier step: try that of this one
                 self._take_jacobian(bare_time, bare_base, again)
-                self._factor(self._j_known(), h)
+                self._factor(self._j_known(), h, rows)
                 self._current = self._current | again
                 self._solver.forget(again)
                 second = solve(residual, correct, guess, scale, size, again, renew)
@@ -177,10 +192,6 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
             self._counts.add(rows.long(), rows.long())
         return self._attached(time, h, base, z) if self._graph else z
 
-    def _j_known(self) -> Tensor:
-        assert self._j is not None
-        return self._j
-
     def _attached(self, time: Tensor, h: Tensor, base: Tensor, z: Tensor) -> Tensor:
         """Return the solution as a function of what it was made from, to first order.
 
@@ -189,7 +200,7 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
         """
         with torch.enable_grad():
             slope, matrix = self._with_jacobian(time, base + z)
-            factored = factor(shifted(matrix, self._gamma * h.detach()[:, 0]))
+            factored = matrix.shifted(self._gamma * h.detach()[:, 0])
             residual = first_order(z - (self._gamma * h) * slope)
             return z - factored.solve(residual)
 
@@ -234,7 +245,7 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
         return self._field.back(torch.stack(self._hk))
 
 
-def _combined(hk: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
+def combined(hk: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
     """Return `sum_j weights[j] hk[j]`; scalar weights make autograd keep nothing."""
     total = hk[0] * weights[0]
     for each, weight in zip(hk[1:], weights[1:], strict=False):

@@ -1,22 +1,37 @@
 """Jacobians of the vector field, row by row: by autograd, by a user's function, by differences."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from solver.errors import InvalidArgument
+from solver.implicit.krylov import Accuracy, Products
+from solver.implicit.linear import Matrix
+from solver.implicit.structure import Banded, Full, Structure
+from solver.norms import Tolerance
 from solver.problem import Field
 
-FEW = 12  # components up to which one product after the other is faster than all in one
+FEW = 12  # products up to which one after the other is faster than all in one
+LARGE = 512  # components from which "auto" makes no matrix
+
+
+@dataclass(frozen=True)
+class JacobianSetup:
+    """What a user says of the Jacobian, see `solver.implicit.methods.ImplicitMethod`."""
+
+    jacobian: Callable[..., Any] | None = None
+    structure: Structure | None = None
+    linear: Literal["auto", "lu", "gmres"] = "auto"
 
 
 class Linearised(NamedTuple):
     """The vector field at one place, to first order."""
 
     slope: Tensor  # (B, D)
-    by_state: Tensor  # (B, D, D), [b, i, j] = d f_i / d y_j
+    by_state: Matrix
     by_time: Tensor | None  # (B, D), if asked for
 
 
@@ -30,6 +45,7 @@ class RealField:
     def __init__(self, field: Field, like: Tensor):
         """Wrap `field` for states like `like (B, D)`."""
         self.field, self.complex = field, like.is_complex()
+        self.dim = like.shape[1] * (2 if self.complex else 1)  # of the real states
 
     def __call__(self, t: Tensor, y: Tensor) -> Tensor:
         """Evaluate at real states."""
@@ -47,22 +63,36 @@ class RealField:
 class Jacobian:
     """Evaluates the field together with its derivatives, one call of the field for all rows.
 
-    Rows do not depend on each other, so the cotangent `e_i` in every row at once gives row i of
-    every Jacobian: D products for the whole batch. What autograd cannot follow is differenced.
+    Rows do not depend on each other, so the same cotangent in every row at once gives a part of
+    every Jacobian: a product for each component, or for each colour of a declared structure. What
+    autograd cannot follow is differenced.
 
     Args:
         field: the vector field on real states.
-        given: the user's `jacobian(t, y)` or `jacobian(t, y, args)`, `(B, D, D)`, or None.
+        setup: what the user says of the Jacobian.
+        tolerance: of the solve.
     """
 
-    def __init__(self, field: RealField, given: Callable[..., Any] | None):
-        """Keep both."""
-        if given is not None and field.complex:
+    def __init__(self, field: RealField, setup: JacobianSetup, tolerance: Tolerance):
+        """Keep them."""
+        if setup.jacobian is not None and field.complex:
             raise InvalidArgument(
                 "jacobian is given and y0 is complex: must be None then, as the Jacobian is taken "
                 "of real and imaginary parts"
             )
-        self._field, self._given = field, given
+        structure = setup.structure or Full()
+        self.structure = structure.paired() if field.complex else structure
+        self._field, self._given, self._tolerance = field, setup.jacobian, tolerance
+        declared = setup.structure is not None or setup.jacobian is not None
+        large = field.dim > LARGE and not declared
+        self.products = setup.linear == "gmres" or (setup.linear == "auto" and large)
+        # How well systems are solved where only products are known, and who counts them.
+        self.accuracy, self.spent = Accuracy(1e-3, 0.0), _nobody
+        self.structure.check(field.dim)
+        self._colours = {
+            "row": self.structure.row_colours(field.dim),
+            "column": self.structure.column_colours(field.dim),
+        }
         self._in_one = True  # whether all products can be taken in one
 
     def at(self, t: Tensor, y: Tensor, *, graph: bool = False, time: bool = False) -> Linearised:
@@ -77,10 +107,12 @@ class Jacobian:
         hooks = torch.autograd.graph.saved_tensors_hooks(_same, _same)
         with torch.inference_mode(False), torch.enable_grad(), hooks:
             state = y.view_as(y) if graph and y.requires_grad else _leaf(y)
-            at = t.view_as(t) if graph and t.requires_grad else (_leaf(t) if time else t)
-            if time and state.grad_fn is not None and state.shape[1]:
-                # As deep in the graph as the state: from a leaf, autograd would look for paths
-                # through all the steps before, once for every component.
+            at = t.view_as(t) if graph and t.requires_grad else t
+            if time and not (graph and state.shape[1]):
+                at = _leaf(t)
+            elif time:
+                # As deep in the graph as the state, and no leaf: from one, autograd would look for
+                # paths through all the steps before, once for every component.
                 never = torch.zeros_like(at, dtype=torch.bool)
                 at = torch.where(never, state[:, 0].to(at.dtype), at)
             try:
@@ -90,19 +122,49 @@ class Jacobian:
                     raise
                 with torch.no_grad():  # weights made in inference mode take no part in autograd
                     slope = self._field(at, state)
-            by_state, by_time = self._differentiate(slope, at, state, graph=graph, time=time)
+            if self.products:
+                by_state = self._free(at, state, graph=graph)
+                by_time = self._by_time(slope, at, state, graph=graph) if time else None
+            else:
+                by_state, by_time = self._differentiate(slope, at, state, graph=graph, time=time)
         if graph:
             return Linearised(slope, by_state, by_time)
-        return Linearised(slope.detach(), by_state.detach(), _detached(by_time))
+        return Linearised(slope.detach(), by_state.detached(), _detached(by_time))
 
-    def of(self, slope: Tensor, t: Tensor, state: Tensor) -> Tensor:
-        """Return the Jacobian `(B, D, D)` of a slope evaluated at `state`, out of the graph.
+    def _free(self, t: Tensor, state: Tensor, *, graph: bool) -> Products:
+        """Return the Jacobian as products with vectors."""
+        if not graph:
+            t, state = t.detach(), state.detach()
+        size = self._field.back(state.detach()).abs()
+        scale = self._tolerance.scale(size)
+        if self._field.complex:
+            scale = scale.repeat_interleave(2, dim=1)
+        return Products(self._field, t, state, scale, self.accuracy, self.spent)
+
+    def _by_time(self, slope: Tensor, t: Tensor, state: Tensor, *, graph: bool) -> Tensor:
+        """Return the derivative by time `(B, D)`, by differences where autograd sees none."""
+        if slope.requires_grad:
+            found = self._time_products(slope, t, graph=graph)
+            return torch.zeros_like(state) if found is None else found.to(state.dtype)
+        return self._differenced_by_time(slope.detach(), t.detach(), state.detach())
+
+    def _differenced_by_time(self, slope: Tensor, t: Tensor, state: Tensor) -> Tensor:
+        root = torch.finfo(state.dtype).eps ** 0.5
+        later = t + root * (t.abs() + root)
+        step = (later - t).to(state.dtype)[:, None]
+        return (self._field(later, state) - slope) / step
+
+    def of(self, slope: Tensor, t: Tensor, state: Tensor) -> Matrix:
+        """Return the Jacobian of a slope evaluated at `state`, out of the graph.
 
         Args:
             slope: what the field gave, `(B, D)`, with its graph back to `state`.
             t, state: where it was evaluated.
         """
-        return self._differentiate(slope, t, state, graph=False, time=False, keep=True)[0].detach()
+        if self.products:
+            return self._free(t, state, graph=False)
+        found = self._differentiate(slope, t, state, graph=False, time=False, keep=True)[0]
+        return found.detached()
 
     def _differentiate(
         self,
@@ -113,7 +175,7 @@ class Jacobian:
         graph: bool,
         time: bool,
         keep: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
+    ) -> tuple[Matrix, Tensor | None]:
         inputs = [] if self._given is not None else [state]
         if time:
             inputs.append(t)
@@ -125,35 +187,56 @@ class Jacobian:
         by_time = found.pop() if time else None
         if time:
             by_time = torch.zeros_like(state) if by_time is None else by_time.to(state.dtype)
-        by_state = found.pop() if found else self._users(t, state)
+        if self._given is not None:
+            return self._users(t, state), by_time
+        by_state = found.pop() if found else None
         if by_state is None:
-            by_state = state.new_zeros((*state.shape, state.shape[1]))
-        return by_state, by_time
+            by_state = state.new_zeros((self._count("row"), *state.shape))
+        return self.structure.from_rows(by_state), by_time
+
+    def _count(self, kind: str) -> int:
+        """Return how many colours rows or columns have."""
+        colours = self._colours[kind]
+        return int(colours.max()) + 1 if len(colours) else 0
+
+    def _units(self, kind: str, like: Tensor) -> Tensor:
+        """Return a vector for each colour, 1 in its components, `(C, D)`."""
+        count = self._count(kind)
+        units = torch.zeros((count, like.shape[1]), dtype=like.dtype)
+        units[self._colours[kind], torch.arange(like.shape[1])] = 1.0
+        return units.to(like.device)
 
     def _products(
         self, slope: Tensor, inputs: list[Tensor], *, graph: bool, keep: bool
     ) -> list[Tensor | None]:
-        """Return the derivatives of `slope (B, D)`, `(B, D, D)` and `(B, D)`, None where zero."""
+        """Return the derivatives of `slope (B, D)`, summed over the components of each colour.
+
+        `(C, B, D)` by the state, and `(B, D)` by the time, None where zero.
+        """
         batch, dim = slope.shape
-        if dim > FEW and self._in_one:
-            units = torch.eye(dim, dtype=slope.dtype, device=slope.device)
-            each = units[:, None, :].expand(dim, batch, dim)
+        with_time = inputs[-1].ndim == 1
+        if with_time and self._structured:  # every component has a time derivative of its own
+            by_time = self._time_products(slope, inputs[-1], graph=graph)
+            rest = self._products(slope, inputs[:-1], graph=graph, keep=keep) if inputs[1:] else []
+            return [*rest, by_time]
+        units = self._units("row", slope)
+        count = len(units)
+        if count > FEW and self._in_one:
+            each = units[:, None, :].expand(count, batch, dim)
             try:
                 got = torch.autograd.grad(
                     slope, inputs, each, retain_graph=True, create_graph=graph, allow_unused=True,
                     is_grads_batched=True,
                 )  # fmt: skip
-                return [None if g is None else g.transpose(0, 1) for g in got]
+                return [_by_rows(g) for g in got]
             except RuntimeError:  # a backward that cannot be batched
                 self._in_one = False
         parts: list[tuple[Tensor | None, ...]] = []
-        for i in range(dim):
-            unit = torch.zeros_like(slope)
-            unit[:, i] = 1.0
+        for i, unit in enumerate(units):
             parts.append(
                 torch.autograd.grad(
-                    slope, inputs, unit, retain_graph=keep or i < dim - 1, create_graph=graph,
-                    allow_unused=True,
+                    slope, inputs, unit.expand(batch, dim), retain_graph=keep or i < count - 1,
+                    create_graph=graph, allow_unused=True,
                 )
             )  # fmt: skip
         joined: list[Tensor | None] = []
@@ -162,42 +245,78 @@ class Jacobian:
                 joined.append(None)
                 continue
             rows = [torch.zeros_like(like) if part is None else part for part in column]
-            joined.append(torch.stack(rows, dim=1))
+            joined.append(_by_rows(torch.stack(rows)))
         return joined
+
+    @property
+    def _structured(self) -> bool:
+        """Whether components share colours."""
+        return not isinstance(self.structure, Full)
+
+    def _time_products(self, slope: Tensor, t: Tensor, *, graph: bool) -> Tensor | None:
+        """Return the derivative by time, `(B, D)`: twice backward is once forward."""
+        w = torch.zeros_like(slope, requires_grad=True)
+        (back,) = torch.autograd.grad(
+            slope, t, w, create_graph=True, retain_graph=True, allow_unused=True
+        )
+        if back is None or not back.requires_grad:
+            return None
+        ones = torch.ones_like(back)
+        (got,) = torch.autograd.grad(back, w, ones, create_graph=graph, retain_graph=True)
+        return got
 
     def _differences(
         self, slope: Tensor, t: Tensor, state: Tensor, *, time: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        """Return one-sided differences; each column costs one more evaluation."""
-        root = torch.finfo(state.dtype).eps ** 0.5
-        size = root * torch.maximum(state.abs(), 1e-3 * state.abs().amax(1, keepdim=True) + root)
-        by_state = None if self._given is None else self._users(t, state)
-        if by_state is None:
+    ) -> tuple[Matrix, Tensor | None]:
+        """Return one-sided differences; each colour of columns costs one more evaluation."""
+        if self._given is not None:
+            by_state = self._users(t, state)
+        else:
+            root = torch.finfo(state.dtype).eps ** 0.5
+            largest = 1e-3 * state.abs().amax(1, keepdim=True) if state.shape[1] else 0.0
+            size = root * torch.clamp_min(torch.maximum(state.abs(), largest + 0 * state), root)
             columns = []
-            for j in range(state.shape[1]):
-                moved = state.clone()
-                moved[:, j] += size[:, j]
-                step = (moved[:, j] - state[:, j])[:, None]
-                columns.append((self._field(t, moved) - slope) / step)
-            by_state = (
-                torch.stack(columns, dim=2) if columns else state.new_zeros((*state.shape, 0))
-            )
-        if not time:
-            return by_state, None
-        later = t + root * (t.abs() + root)
-        step = (later - t).to(state.dtype)[:, None]
-        return by_state, (self._field(later, state) - slope) / step
+            for unit in self._units("column", state):
+                moved = state + size * unit
+                step = torch.where(unit > 0, moved - state, 1.0)
+                difference = self._field(t, moved) - slope
+                columns.append((difference, step))
+            by_state = self._from_columns(columns, state)
+        return by_state, self._differenced_by_time(slope, t, state) if time else None
 
-    def _users(self, t: Tensor, state: Tensor) -> Tensor | None:
-        if self._given is None:
-            return None
+    def _from_columns(self, columns: list[tuple[Tensor, Tensor]], state: Tensor) -> Matrix:
+        """Return the matrix from differences `(B, D)` and the steps of their components."""
+        structure = self.structure
+        if not columns:
+            return structure.from_columns(state.new_zeros((0, *state.shape)))
+        sums = structure.from_columns(torch.stack([difference for difference, _ in columns]))
+        steps = torch.stack([step for _, step in columns])
+        steps = steps.gather(0, self._colours["column"].to(state.device).expand_as(state)[None])[0]
+        return sums.by_columns(1 / steps)
+
+    def _users(self, t: Tensor, state: Tensor) -> Matrix:
+        assert self._given is not None
         field = self._field.field
         matrix = field.evaluate(self._given, t, state)
-        wanted = (*state.shape, state.shape[1])
-        if not isinstance(matrix, Tensor) or tuple(matrix.shape) != wanted:
+        batch, dim = state.shape
+        allowed = [(batch, dim, dim)]
+        if isinstance(self.structure, Banded):
+            allowed.append((batch, self.structure.width, dim))
+        if not isinstance(matrix, Tensor) or tuple(matrix.shape) not in allowed:
             got = tuple(matrix.shape) if isinstance(matrix, Tensor) else type(matrix).__name__
+            wanted = " or ".join(map(str, allowed))
             raise InvalidArgument(f"jacobian returned {got}: must be a tensor of shape {wanted}")
-        return field.forward_in_time(matrix.to(state.dtype))
+        matrix = field.forward_in_time(matrix.to(state.dtype))
+        return self.structure.from_dense(matrix)
+
+
+def _by_rows(gradient: Tensor | None) -> Tensor | None:
+    """Return `(C, B, D)` as it is, and the derivative by time `(C, B)` as `(B, C)`."""
+    return gradient if gradient is None or gradient.ndim == 3 else gradient.t()
+
+
+def _nobody(rows: Tensor) -> None:
+    """Count nothing."""
 
 
 def _same(tensor: Tensor) -> Tensor:

@@ -2,19 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
-from solver.errors import InvalidType
+from solver.errors import InvalidArgument, InvalidType
 from solver.implicit.collocation import CollocationStepper, CollocationTableau
 from solver.implicit.dirk import DirkStepper
+from solver.implicit.imex import ImexStepper
+from solver.implicit.jacobian import JacobianSetup
 from solver.implicit.rosenbrock import RosenbrockStepper, RosenbrockTableau
+from solver.implicit.structure import Structure
 from solver.methods.base import Method
 from solver.methods.tableau import ButcherTableau
 from solver.norms import Tolerance
 from solver.problem import Field
+from solver.split import Split
 
 
 @dataclass(frozen=True)
@@ -23,22 +27,43 @@ class ImplicitMethod(Method):
 
     Args:
         jacobian: `jacobian(t, y)`, or `jacobian(t, y, args)` where the field takes args, that
-            returns df/dy, `(B, D, D)` over flattened states, `[b, i, j] = d f_i / d y_j`. None
+            returns df/dy, `(B, D, D)` over flattened states, `[b, i, j] = d f_i / d y_j`; with a
+            banded structure also `(B, W, D)`, `[b, k, i] = d f_i / d y_(i + k - lower)`. None
             lets autograd work it out.
+        structure: where the Jacobian has entries, `Banded(lower, upper)`, `diagonal()` or
+            `Pattern(mask)`: fewer products make it, and a band is solved as one. None: anywhere.
+        linear: how linear systems are solved: "lu" makes the Jacobian and factors it, "gmres" needs
+            its products with vectors only; "auto" takes the latter for more than 512 components
+            of which nothing is declared.
 
     Raises:
-        InvalidType: `jacobian` cannot be called.
+        InvalidType: `jacobian` cannot be called, or `structure` is none.
+        InvalidArgument: `linear` is none of these.
     """
 
     jacobian: Callable[..., Any] | None = None
+    structure: Structure | None = None
+    linear: Literal["auto", "lu", "gmres"] = "auto"
 
     def __post_init__(self) -> None:
-        """Check the setting."""
+        """Check the settings."""
         if self.jacobian is not None and not callable(self.jacobian):
             raise InvalidType(
                 f"jacobian is a {type(self.jacobian).__name__}: must be callable as "
                 "jacobian(t, y), or None"
             )
+        if self.structure is not None and not isinstance(self.structure, Structure):
+            raise InvalidType(
+                f"structure is a {type(self.structure).__name__}: must be Banded(lower, upper), "
+                "diagonal(), Pattern(mask) or None"
+            )
+        if self.linear not in ("auto", "lu", "gmres"):
+            raise InvalidArgument(f"linear is {self.linear!r}: must be 'auto', 'lu' or 'gmres'")
+
+    @property
+    def setup(self) -> JacobianSetup:
+        """What is said of the Jacobian."""
+        return JacobianSetup(self.jacobian, self.structure, self.linear)
 
 
 @dataclass(frozen=True)
@@ -46,6 +71,9 @@ class DiagonallyImplicit(ImplicitMethod):
     """Base of methods with an explicit first stage and one number on the diagonal."""
 
     tableau: ClassVar[ButcherTableau]
+    # Of the same nodes and weights, for the explicit part of a field given as two; None: both
+    # parts are taken together.
+    partner: ClassVar[ButcherTableau | None] = None
     filtered: ClassVar[bool] = False  # whether the error estimate needs damping
 
     @property
@@ -74,6 +102,20 @@ class DiagonallyImplicit(ImplicitMethod):
         exact: bool = True,
     ) -> DirkStepper:
         """Make the working state of one solve."""
+        split = field.function
+        if self.partner is not None and isinstance(split, Split):
+            return ImexStepper(
+                self.tableau,
+                self.partner,
+                split,
+                field,
+                like,
+                time_dtype,
+                graph=graph,
+                tolerance=tolerance,
+                exact=exact,
+                setup=self.setup,
+            )
         return DirkStepper(
             self.tableau,
             field,
@@ -82,7 +124,7 @@ class DiagonallyImplicit(ImplicitMethod):
             graph=graph,
             tolerance=tolerance,
             exact=exact,
-            jacobian=self.jacobian,
+            setup=self.setup,
             filtered=self.filtered,
         )
 
@@ -126,7 +168,8 @@ class Rosenbrock(ImplicitMethod):
             time_dtype,
             graph=graph,
             tolerance=tolerance,
-            jacobian=self.jacobian,
+            exact=exact,
+            setup=self.setup,
         )
 
 
@@ -170,5 +213,5 @@ class Collocation(ImplicitMethod):
             graph=graph,
             tolerance=tolerance,
             exact=exact,
-            jacobian=self.jacobian,
+            setup=self.setup,
         )

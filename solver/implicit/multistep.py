@@ -1,12 +1,9 @@
 """Backward differences of variable step and order, every row with its own of both."""
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from solver.implicit.linear import factor, shifted
+from solver.implicit.jacobian import JacobianSetup
 from solver.implicit.newton import Solved
 from solver.implicit.stepper import ImplicitStepper, first_order
 from solver.methods.base import Trial
@@ -24,8 +21,8 @@ class BdfStepper(ImplicitStepper):
     steps. Time is `s = (t - t1) / h`, so the end of the step is 0 and its start -1. The error at
     order p is `(y1 - P_p) / (-s_p)`, with `P_p` the polynomial through the last p + 1 states.
 
-    The controller counts with one order of error, 1. An error e at order p is handed over as
-    `e ** (2 / (p + 1))`, which asks for the same step.
+    `choice` is the order. The controller counts with one order of error, 1. An error e at order p
+    is handed over as `e ** (2 / (p + 1))`, which asks for the same step.
     """
 
     def __init__(
@@ -37,12 +34,10 @@ class BdfStepper(ImplicitStepper):
         graph: bool,
         tolerance: Tolerance | None,
         exact: bool,
-        jacobian: Callable[..., Any] | None,
+        setup: JacobianSetup,
     ):
         """Know the start alone."""
-        super().__init__(
-            field, like, graph=graph, tolerance=tolerance, exact=exact, jacobian=jacobian
-        )
+        super().__init__(field, like, graph=graph, tolerance=tolerance, exact=exact, setup=setup)
         ones = torch.ones(len(like), dtype=torch.int64, device=like.device)
         self._order, self._known, self._since = ones, ones, ones * 0  # order, states, steps at it
         self._next, self._lower = ones, ones  # orders after acceptance, after refusal
@@ -71,6 +66,7 @@ class BdfStepper(ImplicitStepper):
             self._since = torch.where(again & (self._lower < self._order), 0, self._since)
             self._order = torch.where(again, self._lower, self._order)
         self._tried_at, self._t, self._y = t.detach(), t, y
+        self.choice = self._order
         h, active = dt.to(self._real)[:, None], self._active(dt)
         base, slope, lead = self._predict(t, dt, y, h)
         with torch.no_grad():
@@ -141,13 +137,13 @@ class BdfStepper(ImplicitStepper):
         """Solve `lead z + slope = h f(t_next, base + z)`."""
         t_next = t_next.detach()
         scale, size = self._scales(y)
-        matrix = [factor(shifted(self._jacobian_for(t, y, active), (h / lead)[:, 0]))]
+        hb = (h / lead)[:, 0]
+        matrix = [self._jacobian_for(t, y, active).shifted(hb, active)]
 
         def renew(z: Tensor, rows: Tensor) -> None:
             if bool(rows.any()):
                 self._take_jacobian(t_next, base + z, rows)
-                assert self._j is not None
-                matrix[0] = factor(shifted(self._j, (h / lead)[:, 0]))
+                matrix[0] = self._j_known().shifted(hb, active)
 
         def solve(z: Tensor, rows: Tensor) -> Solved:
             solved = self._solver.solve(
@@ -166,8 +162,7 @@ class BdfStepper(ImplicitStepper):
         if bool(again.any()):
             self._take_jacobian(self._at_start(t), y, again)
             self._current = self._current | again
-            assert self._j is not None
-            matrix[0] = factor(shifted(self._j, (h / lead)[:, 0]))
+            matrix[0] = self._j_known().shifted(hb, active)
             self._solver.forget(again)
             solved = solved.replaced(again, solve(guess, again))
         self._learn(solved)
@@ -181,7 +176,7 @@ class BdfStepper(ImplicitStepper):
         self._counts.add(active, active)
         with torch.enable_grad():
             field, jacobian = self._with_jacobian(t_next, base + z)
-            factored = factor(shifted(jacobian, (h / lead).detach()[:, 0]))
+            factored = jacobian.shifted((h / lead).detach()[:, 0])
             return z - factored.solve(first_order(z - (h * field - slope) / lead))
 
     def _judge(self, y: Tensor, y1: Tensor, rows: Tensor) -> Tensor:

@@ -10,7 +10,8 @@ from solver.norms import power, rms_norm
 
 LIMIT, TIGHT_LIMIT = 8, 30  # iterations
 FASTEST = 0.02  # what a rate is remembered as at least: smaller ones are made of rounding errors
-RENEW = (8, 14, 20, 25)  # iterations of tight mode after which slow rows get a new matrix
+POOR = 0.4  # rate in tight mode, where no smaller step helps, above which a row gets a new matrix
+RENEW = (8, 14, 20, 25)  # iterations of it after which all slow rows get one
 
 
 class Solved(NamedTuple):
@@ -43,7 +44,6 @@ class Newton:
         like: `(B, D)`, for dtype and device.
         rtol: relative tolerance, a number or broadcastable to `(B, D)`.
         tight: whether to go on to rounding.
-        followed: whether a correction with the exact matrix follows, which doubles the digits.
         limit: iterations allowed, outside tight mode.
     """
 
@@ -53,19 +53,23 @@ class Newton:
         rtol: float | Tensor,
         *,
         tight: bool,
-        followed: bool = False,
         limit: int = LIMIT,
     ):
         """Know nothing of how fast the iteration converges."""
         self._tight, self._limit = tight, TIGHT_LIMIT if tight else limit
         self._eps = torch.finfo(like.dtype).eps
-        self._fine = 64 * self._eps if not followed else 0.25 * self._eps**0.5
+        self._fine = 64 * self._eps
         # What the first iteration is judged by, rate / (1 - rate) of the solve before, (B,)
         self.rate = torch.ones(len(like), dtype=like.dtype, device=like.device)
         rtol = torch.as_tensor(rtol, dtype=like.dtype, device=like.device)
         smallest = rtol.amin(dim=-1) if rtol.ndim == 2 else rtol.amin()
         floor = 10 * self._eps / smallest.clamp_min(self._eps)
         self._kappa = torch.maximum(floor, smallest.sqrt().clamp(max=0.03))
+
+    @property
+    def kappa(self) -> float:
+        """What the error that is left may be at most, in tolerances, of the strictest row."""
+        return float(self._kappa.min()) if self._kappa.numel() else 0.03
 
     def solve(
         self,
@@ -112,8 +116,11 @@ class Newton:
                 lost = lost | (rate >= 1) | (eta * norm * power(rate, left) > self._kappa)
             z = torch.where((going & good)[:, None], z - step, z)
             if self._tight:
-                done = self._at_rounding(step, norm, fine, rate, close, before is None)
-                lost = lost | ((rate > 1e3) if before is not None else False)
+                renewed = renew is None or number > RENEW[0]
+                done = self._at_rounding(step, norm, fine, rate, before is None, renewed)
+                lost = lost | (
+                    ((rate > 1e3) & (norm > self._kappa)) if before is not None else False
+                )
             else:
                 done = close
             ok = ok | (going & done & good)
@@ -123,8 +130,11 @@ class Newton:
             before = norm
             if not bool(going.any()):
                 break
-            if self._tight and renew is not None and number in RENEW:
-                renew(z, going & ((rate > 0.2) | (rate == 0)))
+            if self._tight and renew is not None and number:
+                slow = (rate > POOR) & (norm > 1e-6)
+                if number in RENEW:
+                    slow = slow | (rate > 0.2) | (rate == 0)
+                renew(z, going & slow)
         self.rate = torch.where(known.isfinite(), known, 1.0)
         return Solved(z, ok, finite, iterations, rate)
 
@@ -134,14 +144,18 @@ class Newton:
         norm: Tensor,
         fine: Tensor,
         rate: Tensor,
-        close: Tensor,
         first: bool,
+        renewed: bool,
     ) -> Tensor:
-        """Whether rows cannot get nearer: corrections are rounding, or small and not shrinking."""
+        """Whether rows cannot get nearer: corrections are rounding, or small and not shrinking.
+
+        Slow may also be who has an old matrix, which is known once there is a new one.
+        """
         tiny = ((step.abs() <= fine).all(dim=1)) | (norm == 0)
         if first:
             return tiny
-        return tiny | (close & (rate >= 0.5) & (norm <= 1e-4)) | ((rate >= 0.5) & (norm <= 1e-8))
+        small = (rate >= 0.5) & (norm <= (1e-4 if renewed else 1e-8))
+        return tiny | small | ((rate >= 0.9) & (norm <= 1e-6))
 
     def forget(self, rows: Tensor) -> None:
         """Know nothing of how fast the iteration converges in `rows (B,)`."""

@@ -1,17 +1,17 @@
 """Rosenbrock steps: linear systems in place of Newton's iteration, one matrix a step."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from solver.implicit.linear import factor
+from solver.implicit.jacobian import JacobianSetup
+from solver.implicit.krylov import Accuracy
 from solver.implicit.stepper import ImplicitStepper
 from solver.methods.base import ReplayingStepper, Trial
 from solver.methods.tableau import Number
@@ -98,12 +98,14 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
         *,
         graph: bool,
         tolerance: Tolerance | None,
-        jacobian: Callable[..., Any] | None,
+        exact: bool,
+        setup: JacobianSetup,
     ):
         """Make the coefficients."""
-        super().__init__(
-            field, like, graph=graph, tolerance=tolerance, exact=False, jacobian=jacobian
-        )
+        tight = exact or tolerance is None
+        super().__init__(field, like, graph=graph, tolerance=tolerance, exact=tight, setup=setup)
+        if not tight:  # no iteration makes good what a solution lacks
+            self._jacobian.accuracy = Accuracy(0.003, 0.0)
         self._gamma = float(Fraction(tableau.gamma))
         self._c, self._d, self._m, self._error = (
             [float(Fraction(x)) for x in row]
@@ -154,11 +156,10 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
         assert by_time is not None
         if self._resting is not None:
             slope, by_time = (x.masked_fill(self._resting, 0.0) for x in (slope, by_time))
-            jacobian = jacobian.masked_fill(self._resting[:, :, None], 0.0)
+            jacobian = jacobian.at_rest(self._resting[:, 0])
         h = dt.to(self._real)[:, None]
         hg = h * self._gamma
-        eye = torch.eye(y.shape[1], dtype=y.dtype, device=y.device)
-        factored = factor(eye - hg[:, :, None] * jacobian)
+        factored = jacobian.shifted(hg[:, 0], self._active(dt))
         u: list[Tensor] = []
         for i, c in enumerate(self._c):
             if i and not self._repeats[i]:

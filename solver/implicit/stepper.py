@@ -1,16 +1,17 @@
 """What implicit steppers share: a Jacobian kept row by row, counters, rows at rest."""
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
-from solver.implicit.jacobian import Jacobian, Linearised, RealField
+from solver.implicit.jacobian import Jacobian, JacobianSetup, Linearised, RealField
+from solver.implicit.krylov import Accuracy, Products, tangents_travel
+from solver.implicit.linear import Matrix
 from solver.implicit.newton import Newton, Solved
 from solver.methods.base import Counts, Stepper
-from solver.norms import Tolerance
+from solver.norms import Tolerance, rms_norm
 from solver.problem import Field, real_dtype
 
 GOLDEN = 0.6180339887498949
@@ -37,19 +38,24 @@ class ImplicitStepper(Stepper):
         graph: bool,
         tolerance: Tolerance | None,
         exact: bool,
-        jacobian: Callable[..., Any] | None,
+        setup: JacobianSetup,
     ):
         """Know no Jacobian yet."""
         self._field, self._graph = RealField(field, like), graph
-        self._jacobian = Jacobian(self._field, jacobian)
         self._tolerance = Tolerance(1e-4, 1e-6) if tolerance is None else tolerance
+        self._jacobian = Jacobian(self._field, setup, self._tolerance)
         self._tight, self._like = exact or tolerance is None, like
+        self._finest = Accuracy(0.0, torch.finfo(like.dtype).eps ** 0.75)
+        self._jacobian.spent = self._count_products
+        if self._tight:
+            self._jacobian.accuracy = self._finest
         self._real = real_dtype(like.dtype)
         self._counts = self.counts = Counts(like)
-        self._j: Tensor | None = None  # (B, D, D)
+        self._j: Matrix | None = None
         never = torch.zeros(len(like), dtype=torch.bool, device=like.device)
         self._current = never  # rows whose Jacobian was taken at their present state
         self._slow = never  # rows whose iteration asks for a new one
+        self._warm = False  # whether the power iteration has been under way before
         self._stale = False  # whether the start slope has yet to be evaluated
         self._newtons: list[Newton] = []
         self._resting: Tensor | None = None  # (B, 1) bool
@@ -88,13 +94,17 @@ class ImplicitStepper(Stepper):
         The vector is the same in every step and has a part in every direction.
         """
         jacobian = self._j
-        if jacobian is None or jacobian.ndim != 3 or not jacobian.shape[-1]:
-            return None
-        product = dt.detach().double()[:, None, None] * jacobian.detach().double()
-        size = torch.arange(1, jacobian.shape[-1] + 1, dtype=product.dtype, device=dt.device)
-        powers = [(1 + (size * GOLDEN).frac()).expand(len(dt), -1)]
-        for _ in range(PRODUCTS):
-            powers.append((product @ powers[-1][:, :, None])[:, :, 0])
+        if jacobian is None or isinstance(jacobian, Products) or not self._start.shape[1]:
+            return None  # products would cost evaluations of the field
+        number = torch.arange(1, self._start.shape[1] + 1, dtype=torch.float64, device=dt.device)
+        powers = [(1 + (number * GOLDEN).frac()).expand(len(dt), -1)]
+        h = dt.detach().double()[:, None]
+        with torch.no_grad():
+            jacobian = jacobian.detached()
+            for _ in range(PRODUCTS):
+                size = powers[-1].norm(dim=1, keepdim=True).clamp_min(1e-300)
+                product = jacobian.times((powers[-1] / size).to(self._start.dtype))
+                powers.append(product.double() * (h * size))
         return torch.stack([*powers[-2:], *powers])
 
     def _slope(self, t: Tensor, y: Tensor) -> Tensor:
@@ -127,33 +137,42 @@ class ImplicitStepper(Stepper):
 
     def _keep_jacobian(self, found: Linearised, rows: Tensor) -> None:
         """Take over what was found in `rows (B,)`; what is not finite counts as 0."""
-        new = found.by_state.detach().nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
+        new = found.by_state.usable()
         if self._resting is not None:
-            new = new.masked_fill(self._resting[:, :, None], 0.0)
-        self._j = new if self._j is None else torch.where(rows[:, None, None], new, self._j)
+            new = new.at_rest(self._resting[:, 0])
+        self._j = new if self._j is None else new.merged(rows, self._j)
 
-    def _jacobian_for(self, t: Tensor, y: Tensor, active: Tensor) -> Tensor:
+    def _count_products(self, rows: Tensor) -> None:
+        self._counts.add(rows.long())
+
+    def _j_known(self) -> Matrix:
+        assert self._j is not None
+        return self._j
+
+    def _jacobian_for(self, t: Tensor, y: Tensor, active: Tensor) -> Matrix:
         """Return the Jacobian of every row, new in those that ask for one."""
         wanted = active if self._j is None else active & self._slow & ~self._current
         if self._j is None or bool(wanted.any()):
             self._take_jacobian(self._at_start(t), y, wanted)
             self._current = self._current | wanted
             self._slow = self._slow & ~wanted
-        assert self._j is not None
-        return self._j
+        return self._j_known()
 
-    def _with_jacobian(self, time: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the slope with its graph, and the Jacobian `(B, D, D)` without one."""
+    def _with_jacobian(self, time: Tensor, state: Tensor) -> tuple[Tensor, Matrix]:
+        """Return the slope with its graph, and the Jacobian without one."""
         if self.apart or (tangents_travel() and not state.requires_grad):
             matrix = self._jacobian.at(time.detach(), state.detach()).by_state
             if self._resting is not None:
-                matrix = matrix.masked_fill(self._resting[:, :, None], 0.0)
+                matrix = matrix.at_rest(self._resting[:, 0])
             slope = self._slope(time, state)
         else:
             state = state if state.requires_grad else state.detach().requires_grad_()
             slope = self._slope(time, state)
             matrix = self._jacobian.of(slope, time, state)
-        return slope, matrix.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
+        matrix = matrix.usable()
+        if isinstance(matrix, Products):
+            matrix = replace(matrix, accuracy=self._finest)
+        return slope, matrix
 
     def _learn(self, solved: Solved) -> None:
         """Note which rows converge slowly: they want a new Jacobian in their next step."""
@@ -162,11 +181,44 @@ class ImplicitStepper(Stepper):
     def _newton(self, limit: int | None = None) -> Newton:
         like = self._field.real(self._like.detach())
         options = {} if limit is None else {"limit": limit}
-        newton = Newton(
-            like, self._tolerance.rtol, tight=self._tight, followed=self._graph, **options
-        )
+        newton = Newton(like, self._tolerance.rtol, tight=self._tight, **options)
         self._newtons.append(newton)
+        # As good as the iteration can make use of.
+        self._jacobian.accuracy = (
+            Accuracy(0.0, 1e-3) if self._tight else Accuracy(0.1 * newton.kappa, 0.02)
+        )
         return newton
+
+    def spectral_radius(self, vector: Tensor | None, scale: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Estimate the spectral radius of the Jacobian at hand, None if there is none yet.
+
+        Args:
+            vector: `(B, D)` what the call before returned, None in the first one.
+            scale: what components are measured in, `(B, D)` of the states.
+
+        Returns:
+            Radius `(B,)`, and a vector to go on from.
+        """
+        if self._j is None:
+            return None
+        jacobian = self._j.detached()
+        if self._field.complex:
+            scale = scale.repeat_interleave(2, dim=1)
+        if vector is None:
+            places = torch.arange(scale.shape[1], device=scale.device).to(scale.dtype)
+            vector = (1 + 0.5 * torch.cos(places)) * scale
+        tiny = torch.finfo(scale.dtype).tiny
+        radius = torch.zeros_like(scale[:, 0])
+        for _ in range(2 if self._warm else 6):  # a pair of complex eigenvalues turns by turns
+            length = rms_norm(vector / scale).clamp_min(tiny)
+            once = jacobian.times(vector)
+            twice = jacobian.times(once)
+            radius = (rms_norm(twice / scale) / length).sqrt()
+            grown = rms_norm(twice / scale).clamp_min(tiny)[:, None]
+            usable = (grown > 1e-30) & twice.isfinite().all(dim=1, keepdim=True)
+            vector = torch.where(usable, twice / grown, scale)
+        self._warm = True
+        return radius, vector
 
     def keep(self) -> Any:
         """Return counts, Jacobians and what is known of convergence."""
@@ -183,11 +235,6 @@ class ImplicitStepper(Stepper):
     def _moved(self, moved: Tensor) -> None:
         """Note that the rows `moved (B,)` have left the place of their Jacobian."""
         self._current = self._current & ~moved
-
-
-def tangents_travel() -> bool:
-    """Whether forward-mode differentiation is under way."""
-    return getattr(forward_ad, "_current_level", -1) >= 0
 
 
 def first_order(x: Tensor) -> Tensor:

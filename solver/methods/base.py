@@ -58,6 +58,9 @@ class Stepper(ABC):
     interpolant_gives_end_slope: bool  # whether one of these is the slope the next starts from
     counts: "Counts | None" = None  # what attempts needed that differs from row to row
     unsolved: Tensor | None = None  # (B,) bool, rows whose last attempt found no solution
+    # (B,) int64, what the attempt chose by itself in each row, as its method documents; a step
+    # taken once more takes what it finds here. None where nothing is chosen.
+    choice: Tensor | None = None
     apart: bool = False  # whether Jacobians may use nothing that autograd keeps for backward
     looks_ahead: bool = False  # whether some stage lies behind the end of the step
     horizon: Tensor | None = None  # (B,) time that no such stage may pass, None where it may
@@ -121,6 +124,8 @@ class Stepper(ABC):
 
 class ReplayingStepper(Stepper):
     """A stepper that can take a step once more, which gradients without a graph need."""
+
+    remembers: bool = False  # whether attempts depend on earlier ones besides the start slope
 
     @abstractmethod
     def replay(

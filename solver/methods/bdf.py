@@ -58,5 +58,5 @@ class BDF(ImplicitMethod):
             graph=graph,
             tolerance=tolerance,
             exact=exact,
-            jacobian=self.jacobian,
+            setup=self.setup,
         )

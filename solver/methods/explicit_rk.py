@@ -278,7 +278,8 @@ class ExplicitStepper(ReplayingStepper):
         """Let slopes of `rows (B,)` count as 0 from now on; None lets all count."""
         self._resting = None if rows is None else rows[:, None]
 
-    def _slope(self, t: Tensor, y: Tensor) -> Tensor:
+    def slope(self, t: Tensor, y: Tensor) -> Tensor:
+        """Evaluate the vector field, 0 in rows at rest."""
         slope = self._field(t, y)
         return slope if self._resting is None else slope.masked_fill(self._resting, 0.0)
 
@@ -286,7 +287,7 @@ class ExplicitStepper(ReplayingStepper):
         """Try one step; the estimate of its error is not part of autograd's graph."""
         tab, stages = self._tab, self._stages
         if self._stale:
-            stages.put(0, self._slope(t, y))
+            stages.put(0, self.slope(t, y))
             self._stale = False
         self._polynomial_made, self._known = False, self.stages
         h = dt.to(self._real)[:, None]
@@ -305,7 +306,7 @@ class ExplicitStepper(ReplayingStepper):
     ) -> Tensor:
         """Evaluate the slopes from the second up to `count`; return the state at the end."""
         tab, stages = self._tab, self._stages
-        field = self._field if self._resting is None else self._slope
+        field = self._field if self._resting is None else self.slope
         times = torch.addcmul(t, self._c, dt).unbind(0)
         y1 = y
         for i in range(1, self.stages):
@@ -373,7 +374,7 @@ class ExplicitStepper(ReplayingStepper):
             for e, row in enumerate(tab.extra_a):
                 at = self.stages + e
                 state = torch.addcmul(y, h, stages.combine(row, at))
-                stages.put(at, self._slope(t_next if self._extra_at_end[e] else times[e], state))
+                stages.put(at, self.slope(t_next if self._extra_at_end[e] else times[e], state))
             stages.check()
         self._polynomial_made, self._known = True, self.stages + len(tab.extra_a)
         return stages.polynomial(self._interpolant) * h
@@ -388,7 +389,7 @@ class ExplicitStepper(ReplayingStepper):
 
     def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> None:
         """Evaluate the start slope of `rows (B,)` anew."""
-        slope = self._slope(t, y)
+        slope = self.slope(t, y)
         if self._stale:
             self._stages.put(0, slope)
             self._stale = False

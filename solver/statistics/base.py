@@ -35,6 +35,7 @@ class Attempts:
     controller: Controller[Any]
     error_order: int
     probe: "Probe | None" = None  # of the steps' slopes, if wanted
+    choice: Tensor | None = None  # (n, B) int64, see `Stepper.choice`
     counted: Tensor | None = None  # (n, 3, B) evaluations, Jacobians, Newton iterations, if wanted
 
     @cached_property

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from sample_problems.arenstorf import Arenstorf
 from sample_problems.blow_up import BlowUp
 from sample_problems.brusselator_1d import Brusselator1D
+from sample_problems.brusselator_2d import Brusselator2D
+from sample_problems.cahn_hilliard import CahnHilliard
 from sample_problems.catalogue import problem_by_name
 from sample_problems.discontinuous import Discontinuous
 from sample_problems.flame import Flame
@@ -18,8 +20,10 @@ from sample_problems.henon_heiles import HenonHeiles
 from sample_problems.kdv_soliton import GRID, LENGTH, KdVSoliton
 from sample_problems.kepler import Kepler
 from sample_problems.lotka_volterra import LotkaVolterra
+from sample_problems.medical_akzo import MedicalAkzo
 from sample_problems.neural_ode import NeuralODE
 from sample_problems.pleiades import Pleiades
+from sample_problems.pollution import Pollution
 from sample_problems.robertson import Robertson
 from sample_problems.train_neural_ode import spiral, store, train
 from sample_problems.van_der_pol_phases import VanDerPolPhases
@@ -214,3 +218,46 @@ def test_phases_of_the_van_der_pol_oscillator_lie_on_one_cycle():
     assert built.y0[0].tolist() == [2.0, 0.0]
     assert torch.allclose(built.y0[-1], built.y0[0], atol=0.3)
     assert built.y0[4, 0] < -1.5  # half a cycle later it is on the other side
+
+
+def test_pollution_reaches_its_published_state():
+    """Test Set for IVP Solvers (Mazzia & Magherini, 2008), problem POLLU."""
+    built = Pollution().build(batch=1, spread=None)
+    _, ys = solve(built, method="radau5", rtol=1e-8, atol=1e-14)
+    published = [
+        0.05646255480022769,
+        0.1342484130422339,
+        4.139734331099427e-9,
+        0.005523140207484359,
+    ]
+    assert ys[0, -1, :4].tolist() == pytest.approx(published, rel=1e-6)
+    assert ys[0, -1, 7].item() == pytest.approx(0.3245075353396018, rel=1e-7)
+
+
+def test_medical_akzo_neither_makes_nor_loses_places():
+    """What binds of the antibodies at a place is what of the places is taken."""
+    built = MedicalAkzo().build(batch=2, spread=None)
+    y0 = built.y0.clone()
+    slope = built.f(torch.tensor([1.0, 6.0], dtype=torch.float64), y0 + 0.5, built.args)
+    torch.testing.assert_close(slope[:, 1::2], torch.full_like(slope[:, 1::2], -100 * 0.5 * 1.5))
+    assert slope[0, 0] > slope[1, 0]  # supplied before t = 5 only
+    assert built.jump_t.tolist() == [[5.0], [5.0]]
+
+
+def test_the_square_brusselator_diffuses_nothing_away():
+    built = Brusselator2D().build(batch=1, spread=None)
+    t = torch.zeros(1, dtype=torch.float64)
+    full, still = (
+        built.f(t, built.y0, {"alpha": torch.tensor([a], dtype=torch.float64)}) for a in (0.1, 0.0)
+    )
+    torch.testing.assert_close(full.sum(), still.sum())
+    lit = built.f(t + 1.2, built.y0, built.args) - built.f(t, built.y0, built.args)
+    assert set(lit.unique().tolist()) == {0.0, 5.0}
+
+
+def test_cahn_hilliard_keeps_the_mean():
+    built = CahnHilliard().build(batch=3)
+    _, ys = solve(built, method="rodas5p", rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(
+        ys.mean(dim=2), ys[:, :1].mean(dim=2).expand(3, 5), atol=1e-9, rtol=0
+    )

@@ -23,6 +23,7 @@ TRIED = [
 ADAPTIVE = [n for n in TRIED if catalogue.method_by_name(n).error_order is not None]
 FIXED = [n for n in TRIED if n not in ADAPTIVE]
 TOLERANCE = {1: 3e-3, 2: 3e-4}
+REMEMBER = {"auto", "rkc2"}  # their steps depend on those before
 EVERY_MODE = pytest.mark.parametrize("mode", EXACT, ids=str)
 
 
@@ -37,6 +38,8 @@ def options_of(method, dtype):
 @EVERY_MODE
 def test_gradients_equal_backpropagation_in_float64(mode, method, trajectory, same_steps):
     """16 rows forward and backward with their own meshes and refused steps, times included."""
+    if method in REMEMBER and isinstance(mode, CheckpointSteps):
+        pytest.skip("refused, see test_switching_and_stabilized")
     dtype = torch.float64
     sol, states, times, parameters = same_steps(
         mode, dtype, trajectory=trajectory, **options_of(method, dtype)
@@ -51,6 +54,8 @@ def test_gradients_equal_backpropagation_in_float64(mode, method, trajectory, sa
 @pytest.mark.parametrize("method", ADAPTIVE)
 @EVERY_MODE
 def test_gradients_equal_backpropagation_in_float32(mode, method, same_steps):
+    if method in REMEMBER and isinstance(mode, CheckpointSteps):
+        pytest.skip("refused, see test_switching_and_stabilized")
     dtype = torch.float32
     _, states, _, parameters = same_steps(mode, dtype, **options_of(method, dtype))
     # Dopri8's polynomial has weights that cancel: there, backpropagation itself is 3.5e-6 off.
