@@ -380,7 +380,10 @@ def test_memory_grows_by_one_state_and_its_times_for_each_accepted_step(mode):
     if isinstance(mode, Binomial):  # times alone
         slopes = -state
     assert state <= grown - slopes <= 1.05 * (state + times)
-    assert many.graph_bytes == few.graph_bytes
+    if getattr(mode, "keep", "") == "auto":  # as many steps at once as fit
+        assert many.graph_bytes <= mode.budget * 2**20
+    else:
+        assert many.graph_bytes == few.graph_bytes
     assert many.n_steps == 192
 
 
