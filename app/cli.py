@@ -10,6 +10,7 @@ from typing import Any
 
 from app import (
     adjoints_command,
+    ask_command,
     diagnose_command,
     experiment_command,
     spectrum_command,
@@ -91,6 +92,7 @@ def parser() -> argparse.ArgumentParser:
     runs_argument(export)
     export.set_defaults(do=run_export)
 
+    ask_command.add(commands, runs_argument)
     adjoints_command.add(commands)
     work_precision_command.add(commands, runs_argument)
     tune_command.add(commands, runs_argument)
@@ -313,7 +315,16 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     good = True
     good = sys.version_info >= (3, 11)
     print(f"python {sys.version.split()[0]}: {'ok' if good else 'too old, 3.11 is needed'}")
-    for package in ("torch", "streamlit", "plotly", "pandas", "numpy", "pyarrow"):
+    for package in (
+        "torch",
+        "streamlit",
+        "plotly",
+        "pandas",
+        "numpy",
+        "pyarrow",
+        "duckdb",
+        "joblib",
+    ):
         try:
             print(f"{package} {metadata.version(package)}: ok")
         except metadata.PackageNotFoundError:

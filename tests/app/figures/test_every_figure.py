@@ -16,6 +16,7 @@ import pytest
 import app.figures
 from app.figures import style
 from app.figures.active_rows import active_rows_figure
+from app.figures.answer import answer_figure
 from app.figures.comparison import comparison_bars_figure, comparison_scatter_figure
 from app.figures.controller_shares import controller_shares_figure
 from app.figures.counts_histogram import counts_histogram_figure
@@ -285,6 +286,10 @@ FIGURES: dict[str, Make] = {
         front=precision_of(n).head(9),
         doubt=1e-12,
     ),
+    "answer": lambda f, n, c: answer_figure(
+        f.steps(n), c, x="t", y="dt", kind="points", group="limiter"
+    ),
+    "answer_bars": lambda f, n, c: answer_figure(f.steps(n), c, x="t", y="dt", kind="bars"),
     "work_over_time": lambda f, n, c: work_over_time_figure(
         np.linspace(0, 5, 121), counts_of(n), c, rows=dict.fromkeys(MODES, 4)
     ),
