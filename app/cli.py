@@ -10,8 +10,10 @@ from typing import Any
 
 from app import (
     adjoints_command,
+    ask_command,
     diagnose_command,
     experiment_command,
+    spectrum_command,
     train_command,
     tune_command,
     work_precision_command,
@@ -90,12 +92,14 @@ def parser() -> argparse.ArgumentParser:
     runs_argument(export)
     export.set_defaults(do=run_export)
 
+    ask_command.add(commands, runs_argument)
     adjoints_command.add(commands)
     work_precision_command.add(commands, runs_argument)
     tune_command.add(commands, runs_argument)
     train_command.add(commands, runs_argument)
     experiment_command.add(commands, runs_argument)
     diagnose_command.add(commands, runs_argument, find)
+    spectrum_command.add(commands, runs_argument, find)
 
     doctor = commands.add_parser("doctor", help="say whether everything needed is there")
     runs_argument(doctor)
@@ -311,7 +315,16 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     good = True
     good = sys.version_info >= (3, 11)
     print(f"python {sys.version.split()[0]}: {'ok' if good else 'too old, 3.11 is needed'}")
-    for package in ("torch", "streamlit", "plotly", "pandas", "numpy", "pyarrow"):
+    for package in (
+        "torch",
+        "streamlit",
+        "plotly",
+        "pandas",
+        "numpy",
+        "pyarrow",
+        "duckdb",
+        "joblib",
+    ):
         try:
             print(f"{package} {metadata.version(package)}: ok")
         except metadata.PackageNotFoundError:

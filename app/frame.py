@@ -14,11 +14,13 @@ VIEWS = (
     ("live", "Live", ":material/play_circle:"),
     ("run", "Run", ":material/monitoring:"),
     ("instances", "Instances", ":material/table_rows:"),
+    ("stability", "Stability", ":material/vital_signs:"),
     ("training", "Training", ":material/model_training:"),
     ("adjoints", "Adjoints", ":material/balance:"),
     ("compare", "Compare", ":material/compare_arrows:"),
     ("tuner", "Tuner", ":material/tune:"),
     ("work_precision", "Work-precision", ":material/speed:"),
+    ("ask", "Ask", ":material/database:"),
     ("runs", "Runs", ":material/folder_open:"),
 )
 
@@ -36,6 +38,7 @@ STYLE = """
 [data-testid="stMetric"] > div { padding: 0.5rem 0.8rem 0.35rem; }
 .stMain [data-testid="stVerticalBlock"] { gap: 0.7rem; }
 [data-testid="stMetricValue"] { font-variant-numeric: tabular-nums; }
+.st-key-sql textarea { font-family: var(--st-code-font, monospace); font-size: 0.9rem; }
 @media (max-width: 900px) { [class*="st-key-pair_"] [data-testid="stColumn"] { min-width: 100%; } }
 @media (prefers-reduced-motion: reduce) {
   * { animation: none !important; transition: none !important; }

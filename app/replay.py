@@ -1,10 +1,11 @@
 """What other gains would have done: recorded error ratios replayed through a model of the error.
 
-The error of an attempt of size `dt` at time `t` grows as `C(t) dt^k`, `k = error_order + 1`, and
-each recorded attempt tells `C` at its place. Where an explicit method is held back by stability,
-that law does not hold: there the fast part of the solution, whose amplitude a step multiplies by
-`|R(lambda dt)|`, adds `|R - R_hat|` times that amplitude to the error (Hairer & Wanner II, section
-IV.2). Both are simulated together, for all controllers at once; the result is an estimate.
+The error of an attempt of size `dt` at time `t` grows as `C(t) dt^k`, `k = error_order + 1` (less
+where an implicit method loses order), and each recorded attempt tells `C` at its place. Where an
+explicit method is held back by stability, that law does not hold: there the fast part of the
+solution, whose amplitude a step multiplies by `|R(lambda dt)|`, adds `|R - R_hat|` times that
+amplitude to the error (Hairer & Wanner II, section IV.2). Both are simulated together, for all
+controllers at once; the result is an estimate.
 """
 
 from collections.abc import Sequence
@@ -82,8 +83,9 @@ class Recorded:
     """What a solve tells of its problem, row by row.
 
     Args:
-        t: times `(B, M)` at which `log_c` is known, ascending; infinite behind the last.
-        log_c: `(B, M)`, ln of the error ratio over `dt^k`.
+        t: times `(B, M)` at which the others are known, ascending; infinite behind the last.
+        log_ratio, log_dt: ln of the error ratio and of the step it belongs to, `(B, M)`.
+        slope: by which power the error grows with the step there, `(B, M)`.
         fast_t, fast: times `(B, N)` and eigenvalues `(B, N)` of the fast part, complex; None
             where stability is no matter.
         first: first step of each row, `(B,)`.
@@ -94,7 +96,9 @@ class Recorded:
     """
 
     t: Tensor
-    log_c: Tensor
+    log_ratio: Tensor
+    log_dt: Tensor
+    slope: Tensor
     first: Tensor
     span: Tensor
     k: int
@@ -113,6 +117,7 @@ class Recorded:
         *,
         span: Tensor,
         k: int,
+        slope: Tensor | None = None,
         fast_t: Tensor | None = None,
         fast: Tensor | None = None,
         stability: Stability | None = None,
@@ -122,24 +127,41 @@ class Recorded:
         Args:
             t, dt, ratio, running: `(n, B)` as hooks see them; `t` counted from the start, forward.
             span, k, fast_t, fast, stability: as the class has them.
+            slope: `(n, B)`; `k` everywhere if None.
         """
         good = running & (ratio > 0) & ratio.isfinite() & (dt > 0)
-        log_c = ratio.clamp(min=RATIO_FLOOR).log() - k * dt.log()
+        steep = torch.full_like(t, float(k)) if slope is None else slope
+        known = (ratio.clamp(min=RATIO_FLOOR).log(), dt.clamp(min=1e-300).log(), steep)
         middle = t + dt / 2
         rows = range(t.shape[1])
-        most = max(int(good.sum(dim=0).max()), 1)
-        at = torch.full((len(rows), most), torch.inf, dtype=torch.float64)
-        known = torch.zeros((len(rows), most), dtype=torch.float64)
+        width = max(int(good.sum(dim=0).max()), 1)
+        at = torch.full((len(rows), width), torch.inf, dtype=torch.float64)
+        tables = [torch.zeros((len(rows), width), dtype=torch.float64) for _ in known]
         for row in rows:
-            when, value = middle[good[:, row], row].double(), log_c[good[:, row], row].double()
-            if not len(when):
-                when, value = torch.zeros(1).double(), torch.zeros(1).double()
+            mask = good[:, row]
+            when = middle[mask, row].double()
+            if not len(when):  # nothing is known: an error that never limits
+                at[row, 0], tables[0][row], tables[2][row] = 0.0, -20.0, float(k)
+                continue
             order = when.argsort(stable=True)
-            at[row, : len(order)], known[row, : len(order)] = when[order], value[order]
-            known[row, len(order) :] = value[order[-1]]
+            at[row, : len(order)] = when[order]
+            for table, values in zip(tables, known, strict=True):
+                own = values[mask, row].double()[order]
+                table[row, : len(order)], table[row, len(order) :] = own, own[-1]
         first = torch.where(running[0], dt[0], span).double()
         most = min(MOST_ATTEMPTS, SLOWEST * len(t) + 200)
-        return cls(at, known, first, span.double(), k, most, fast_t, fast, stability)
+        log_ratio, log_dt, powers = tables
+        return cls(
+            at, log_ratio, log_dt, powers, first, span.double(), k, most, fast_t, fast, stability
+        )
+
+    def smooth(self, t: Tensor, dt: Tensor) -> Tensor:
+        """Return ln of the error ratio of steps `dt` around times `t`, `(B, G)` each."""
+        place = _place(self.t, t)
+        log_ratio, log_dt, slope = (
+            _there(values, place) for values in (self.log_ratio, self.log_dt, self.slope)
+        )
+        return log_ratio + slope * (dt.clamp(min=1e-300).log() - log_dt)
 
     def replay(self, laws: Sequence[PowerLaw], scale: float = 1.0) -> Estimate:
         """Step with each controller and count.
@@ -163,11 +185,10 @@ class Recorded:
         for _ in range(self.most):
             last = t + dt * (1 + 1e-9) >= end
             tried = torch.where(last, end - t, dt)
-            log_c = _between(self.t, self.log_c, t + tried / 2)
-            smooth = (log_c - log_scale + self.k * tried.clamp(min=1e-300).log()).exp()
+            smooth = (self.smooth(t + tried / 2, tried) - log_scale).exp()
             ratio, grown = smooth, None
             if self.stability is not None and self.fast is not None and self.fast_t is not None:
-                z = _between(self.fast_t, self.fast, t) * tried
+                z = _there(self.fast, _place(self.fast_t, t)) * tried
                 grown = self.stability.grown(z)
                 ratio = smooth + self.stability.seen(z) * fast
             accept, factor, history = lanes.propose(ratio, self.k, history, done)
@@ -190,11 +211,16 @@ class Recorded:
         )
 
 
-def _between(at: Tensor, values: Tensor, t: Tensor) -> Tensor:
-    """Interpolate `values (B, M)` over ascending `at (B, M)` at `t (B, G)`, constant outside.
+class Place(NamedTuple):
+    """Between which entries of a table times lie, `(B, G)` each."""
 
-    Places behind the last are infinite in `at`.
-    """
+    left: Tensor
+    right: Tensor
+    share: Tensor  # of the way from left to right
+
+
+def _place(at: Tensor, t: Tensor) -> Place:
+    """Find `t (B, G)` among ascending `at (B, M)`, whose places behind the last are infinite."""
     at, t = at.contiguous(), t.contiguous()
     right = torch.searchsorted(at, t.to(at.dtype), right=True)
     last = (at.isfinite().sum(dim=1, keepdim=True) - 1).clamp(min=0)
@@ -202,8 +228,13 @@ def _between(at: Tensor, values: Tensor, t: Tensor) -> Tensor:
     right = torch.minimum(right, last)
     low, high = at.gather(1, left), at.gather(1, right)
     share = ((t - low) / (high - low).clamp(min=1e-300)).clamp(0.0, 1.0)
-    share = torch.where(high > low, share, 0.0)
-    return torch.lerp(values.gather(1, left), values.gather(1, right), share.to(values.dtype))
+    return Place(left, right, torch.where(high > low, share, 0.0))
+
+
+def _there(values: Tensor, place: Place) -> Tensor:
+    """Interpolate `values (B, M)`, constant outside."""
+    left, right = values.gather(1, place.left), values.gather(1, place.right)
+    return torch.lerp(left, right, place.share.to(values.dtype))
 
 
 class Past(NamedTuple):

@@ -1,5 +1,6 @@
 """The model behind a replay: what a solve and its problem tell of the error of any step."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -147,12 +148,15 @@ def model_of(
         chosen = chosen[torch.linspace(0, len(chosen) - 1, ROWS).round().long()]
     t, dt, ratio, running = (part[:, chosen] for part in attempts)
     k, span = order + 1, torch.full((len(chosen),), studied.span, dtype=torch.float64)
-    fast = _fast_part(studied, chosen, t, dt, ratio, running, method, rtol, atol)
-    how = "C dt^k" if fast is None else "C dt^k and stability"
+    part = _Part(studied, chosen, t, dt, ratio, running, method, rtol, atol)
+    fast, slope, how = _fast_part(part), None, "C dt^k"
     if fast is not None:
-        ratio = fast.ratio
+        ratio, how = fast.ratio, "C dt^k and stability"
+    elif not isinstance(methods()[method](), ExplicitRungeKutta):
+        slope = _slopes(part, k)
+        how = how if slope is None else "C dt^s, s measured along the solution"
     recorded = Recorded.of(
-        t, dt, ratio, running, span=span, k=k,
+        t, dt, ratio, running, span=span, k=k, slope=slope,
         fast_t=None if fast is None else fast.t, fast=None if fast is None else fast.value,
         stability=None if fast is None else fast.stability,
     )  # fmt: skip
@@ -173,61 +177,113 @@ class _Fast(NamedTuple):
     limited: float
 
 
-def _fast_part(
-    studied: Studied,
-    rows: Tensor,
-    t: Tensor,
-    dt: Tensor,
-    ratio: Tensor,
-    running: Tensor,
-    method: str,
-    rtol: float,
-    atol: float,
-) -> _Fast | None:
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The rows replayed, with their attempts `(n, B)` and how they were solved."""
+
+    studied: Studied
+    rows: Tensor
+    t: Tensor
+    dt: Tensor
+    ratio: Tensor
+    running: Tensor
+    method: str
+    rtol: float
+    atol: float
+
+    def args(self) -> dict[str, Tensor]:
+        """Return the parameters of the rows."""
+        return {name: value.double()[self.rows] for name, value in self.studied.built.args.items()}
+
+    def states(self, places: Tensor, method: str, rtol: float) -> tuple[Tensor, Tensor] | None:
+        """Return times `(B, N)` and states `(B, N, D)` where attempts `places (N, B)` began.
+
+        By a tight solve; None if it does not get through, or time runs backwards, or events
+        change the state.
+        """
+        built, rows = self.studied.built, self.rows
+        if float(self.studied.t_eval[-1]) < built.t0 or built.events:
+            return None
+        when = self.t.gather(0, places).T.contiguous() + built.t0
+        when = when.cummax(dim=1).values  # of a row that is done its last time stands on
+        jumps = None if built.jump_t is None else built.jump_t.double()
+        jumps = jumps[rows] if jumps is not None and jumps.dim() == 2 else jumps
+        with torch.no_grad():
+            tight = solver.solve_ivp(
+                built.f, built.y0.double()[rows], when, t0=built.t0, args=self.args(),
+                jump_t=jumps, method=method, rtol=rtol, atol=rtol * 1e-2, max_steps=STEPS,
+                engine="plain",
+            )  # fmt: skip
+        return (when, tight.ys) if bool(tight.success.all()) else None
+
+    def ratios(self, when: Tensor, ys: Tensor, dt: Tensor) -> Tensor:
+        """Return the error ratio `(B, N)` of one step `dt (B, N)` from each of the states."""
+        many, kept = when.shape[1], _Blocks()
+        step = torch.where(dt > 0, dt, 1e-9).reshape(-1)
+        wide = {name: value.repeat_interleave(many, dim=0) for name, value in self.args().items()}
+        start = when.reshape(-1)
+        with torch.no_grad():
+            solver.solve_ivp(
+                self.studied.built.f, ys.reshape(-1, ys.shape[-1]), t0=start, t1=start + 2 * step,
+                dt0=step, args=wide, method=self.method, rtol=self.rtol, atol=self.atol,
+                max_steps=1, hooks=[kept], engine="plain",
+            )  # fmt: skip
+        return kept.blocks[0].error_ratio[0].double().reshape(when.shape)
+
+
+def _fast_part(part: _Part) -> _Fast | None:
     """Find where stability matters, and what the error would be there without it.
 
     None where it does not: implicit methods, wide systems, fields that cannot be differentiated,
     or a problem that cannot be solved tightly.
     """
-    kind = methods()[method]()
-    built = studied.built
+    kind = methods()[part.method]()
+    built = part.studied.built
     if not isinstance(kind, ExplicitRungeKutta) or built.y0.shape[1] > WIDEST:
         return None
-    direction = 1.0 if float(studied.t_eval[-1]) >= built.t0 else -1.0
-    if direction < 0 or built.events:
-        return None
-    y0 = built.y0.double()[rows]
-    args = {name: value.double()[rows] for name, value in built.args.items()}
-    places = _places(running, POINTS)
-    when = t.gather(0, places).T.contiguous() + built.t0  # (B, N)
-    when = when.cummax(dim=1).values  # of a row that is done its last time stands on
-    jumps = built.jump_t
-    jumps = None if jumps is None else jumps.double()[rows] if jumps.dim() == 2 else jumps.double()
+    places = _places(part.running, POINTS)
     try:
-        with torch.no_grad():
-            tight = solver.solve_ivp(
-                built.f, y0, when, t0=built.t0, args=args, jump_t=jumps, method="dopri8",
-                rtol=1e-10, atol=1e-12, max_steps=STEPS, engine="plain",
-            )  # fmt: skip
-        if not bool(tight.success.all()):
+        found = part.states(places, "dopri8", 1e-10)
+        if found is None:
             return None
-        value = _eigenvalues(built.f, when, tight.ys, args)
+        when, ys = found
+        value = _eigenvalues(built.f, when, ys, part.args())
     except (RuntimeError, SolverError):
         return None
     stability = Stability.of(kind.tableau)
-    tried = dt.gather(0, places)
-    limited = (value.abs().T * tried > NEAR * stability.limit) & running.gather(0, places)
-    share = float(limited.double().sum() / running.gather(0, places).double().sum())
+    tried, ran = part.dt.gather(0, places), part.running.gather(0, places)
+    limited = (value.abs().T * tried > NEAR * stability.limit) & ran
     if not bool(limited.any()):
         return None
-    found = _on_the_solution(
-        built.f, when, tight.ys, tried.T * APART, args, method, rtol, atol, kind
-    )
-    clean = found.T * (1 / APART) ** ((kind.error_order or 0) + 1)
-    filled = ratio.clone()
-    held = filled.gather(0, places)
-    filled.scatter_(0, places, torch.where(limited & (clean < held), clean, held))
+    share = float(limited.double().sum() / ran.double().sum())
+    clean = part.ratios(when, ys, tried.T * APART).T
+    clean = clean * (1 / APART) ** ((kind.error_order or 0) + 1)
+    held = part.ratio.gather(0, places)
+    better = torch.where(limited & (clean < held), clean, held)
+    filled = part.ratio.scatter(0, places, better)
     return _Fast(when - built.t0, value, filled, stability, share)
+
+
+def _slopes(part: _Part, k: int) -> Tensor | None:
+    """Return by which power the error of a step grows at each attempt, `(n, B)`.
+
+    Implicit methods lose order where a problem is stiff; two single steps from the solution, one
+    longer and one shorter than the recorded one, tell by how much. None if they cannot be taken.
+    """
+    places = _places(part.running, POINTS)
+    try:
+        found = part.states(places, "radau5", 1e-9)
+        if found is None:
+            return None
+        when, ys = found
+        tried = part.dt.gather(0, places).T
+        short, long = (part.ratios(when, ys, tried * share) for share in (APART, 1 / APART))
+    except (RuntimeError, SolverError):
+        return None
+    slope = (long / short).log() / math.log(APART**-2)
+    known = slope.isfinite() & (short > 0)
+    slope = torch.where(known, slope, float(k)).clamp(1.0, 2.0 * k)
+    return torch.full_like(part.t, float(k)).scatter(0, places, slope.T)
 
 
 def _places(running: Tensor, most: int) -> Tensor:
@@ -254,28 +310,3 @@ def _eigenvalues(f: Any, t: Tensor, ys: Tensor, args: Mapping[str, Tensor]) -> T
     largest = damped.argmax(dim=-1, keepdim=True)
     picked = values.gather(-1, largest)[..., 0]
     return torch.where(damped.gather(-1, largest)[..., 0] > 0, picked, 0.0)
-
-
-def _on_the_solution(
-    f: Any,
-    t: Tensor,
-    ys: Tensor,
-    dt: Tensor,
-    args: Mapping[str, Tensor],
-    method: str,
-    rtol: float,
-    atol: float,
-    kind: ExplicitRungeKutta,
-) -> Tensor:
-    """Return the error ratio `(B, N)` of one step from each of the states `ys (B, N, D)`."""
-    many = t.shape[1]
-    kept = _Blocks()
-    step = torch.where(dt > 0, dt, 1e-9).reshape(-1)
-    wide = {name: value.repeat_interleave(many, dim=0) for name, value in args.items()}
-    start = t.reshape(-1)
-    with torch.no_grad():
-        solver.solve_ivp(
-            f, ys.reshape(-1, ys.shape[-1]), t0=start, t1=start + 2 * step, dt0=step, args=wide,
-            method=method, rtol=rtol, atol=atol, max_steps=1, hooks=[kept], engine="plain",
-        )  # fmt: skip
-    return kept.blocks[0].error_ratio[0].double().reshape(t.shape)

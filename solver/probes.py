@@ -25,11 +25,11 @@ EXACT = 1e-7  # residual of weights that do what they should
 def probe_weights(tableau: ButcherTableau) -> tuple[tuple[float, ...], ...]:
     """Return weights of the slopes, one row a probe: a pair (x, h J x), then powers x, h J x, ...
 
-    States are divided by h, so that no row needs the step size; none for a method of one stage.
+    States are divided by h, so that no row needs the step size; none for one or two stages.
     """
     exact = tableau.exact
     n = tableau.stages
-    if n < 2 or not tableau.explicit:
+    if n < 3 or not tableau.explicit:  # two stages only see the direction of the solution
         return ()
     a = np.zeros((n, n))
     for i, row in enumerate(exact.a):

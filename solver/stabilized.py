@@ -16,6 +16,7 @@ from solver.problem import Field, real_dtype
 MOST = 400  # stages; steps that would need more are refused
 LASTS = 25  # accepted steps after which the spectral radius is estimated anew
 ROUNDS = 40  # of the power iteration
+SPARE = 1.2  # times the radius found
 DAMPING = 2 / 13
 
 
@@ -106,6 +107,11 @@ class StabilizedStepper(ReplayingStepper):
         slope = self._field(t, y)
         return slope if self._resting is None else slope.masked_fill(self._resting, 0.0)
 
+    def probe(self, dt: Tensor) -> Tensor | None:
+        """Return what the number of stages goes by: a pair, taken for damped."""
+        size = dt.detach().to(self._real) * self._radius / SPARE
+        return torch.stack([torch.ones_like(size), -size])[:, :, None]
+
     def attempt(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Trial:
         """Try one step; the estimate of its error is not part of autograd's graph."""
         with torch.no_grad():
@@ -181,7 +187,7 @@ class StabilizedStepper(ReplayingStepper):
             going = usable & ~(near & (number > 0))
             if not bool(going.any()):
                 break
-        found = 1.2 * known
+        found = SPARE * known
         self._radius = torch.where(rows, found, self._radius)
         self._vector = vector
         self._age = self._age.masked_fill(rows, 0)

@@ -84,10 +84,10 @@ def in_words(spec: dict[str, Any]) -> str:
     ]
     parts += [f"{key} {short(spec[key])}" for key in ("rtol", "atol") if key in spec]
     spread = spec.get("spread")
-    rows = f"{spec.get('batch', '?')} rows"
+    rows = f"{spec['batch']} rows" if "batch" in spec else ""  # a training names none
     if spread:
         rows += f", {spread['parameter']} {short(spread['low'])} to {short(spread['high'])}"
-    parts += [rows, f"seed {spec.get('seed', 0)}"]
+    parts += [rows, f"seed {spec['seed']}" if "seed" in spec else ""]
     if spec.get("gradient"):
         parts.append(f"gradient by {spec['gradient']}")
     return " · ".join(part for part in parts if part)

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import frame, session
+from app.components import diagnosis
 from app.controls import again
 from app.controls.spec import settings_panel
 from app.live import actions, compare, notices, panel
@@ -64,6 +65,7 @@ def body() -> None:
     with above:
         notices.damage(now)
         notices.failed_rows(failed, list(about.get("components") or []))
+    diagnosis.panel(now.run, now.solve, live=now.live)
     if other is not None and not now.live:
         compare.section(now, other, described)
 

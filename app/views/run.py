@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import explain, session, theme
 from app.cached import ask
-from app.components import run_header, run_overview, run_records
+from app.components import diagnosis, run_header, run_overview, run_records
 from app.components.chart import draw, pair
 from app.figures.active_rows import active_rows_figure
 from app.figures.counts_histogram import counts_histogram_figure
@@ -71,6 +71,7 @@ def one_solve(run: "Run", solve: int) -> None:
         )
         return
     run_overview.failed_rows(run, solve)
+    diagnosis.panel(run, solve, live=run.live)
     row = run_overview.raster_of(run, solve, instances)
     colours = theme.current()
     quantiles = ask(queries.dt_quantiles, run, solve)

@@ -17,7 +17,7 @@ def look(case: Case) -> Iterator[Finding]:
     """Look for runs of refusals in which the step falls by orders of magnitude and recovers."""
     if not len(case.starts):
         return
-    times, rows = bursts(case)
+    times, rows, lengths = bursts(case)
     if len(times) < BURSTS:
         return
     number = np.bincount(rows, minlength=case.batch)
@@ -28,7 +28,7 @@ def look(case: Case) -> Iterator[Finding]:
     shared = int(together.sum())
     if not several.any() and not (shared and len(np.unique(rows)) >= BURSTS):
         return
-    lost = min(1.0, 6.0 * len(times) / case.lengths.sum())
+    lost = float(lengths.sum() / case.lengths.sum())
     if lost < 0.05:
         return
     change = None
@@ -58,15 +58,15 @@ def look(case: Case) -> Iterator[Finding]:
     )
 
 
-def bursts(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """Return when, and in which rows, refusals followed each other while the step collapsed."""
+def bursts(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return when, in which rows, and how many refusals followed each other as steps collapsed."""
     accepted, instance, dt = case.accepted, case.instance, case.dt
     new_row = np.r_[True, instance[1:] != instance[:-1]]
     begins = ~accepted & (new_row | np.r_[True, accepted[:-1]])
     group = np.cumsum(begins)
     refused = np.flatnonzero(~accepted)
     if not len(refused):
-        return np.zeros(0), np.zeros(0, "i8")
+        return np.zeros(0), np.zeros(0, "i8"), np.zeros(0, "i8")
     firsts = refused[np.r_[True, group[refused][1:] != group[refused][:-1]]]
     lasts = refused[np.r_[group[refused][1:] != group[refused][:-1], True]]
     # The size right after the burst, where there is one in this row.
@@ -76,4 +76,5 @@ def bursts(case: Case) -> tuple[np.ndarray, np.ndarray]:
     far = np.nan_to_num(case.ratio[firsts], nan=np.inf) > FAR_OFF
     leading = np.isin(firsts, case.starts)
     hit = ((shrunk < SHRUNK) | ((lasts - firsts >= 2) & far)) & ~leading
-    return case.t[lasts[hit]] + case.column("dt")[lasts[hit]], instance[lasts[hit]].astype("i8")
+    when = case.t[lasts[hit]] + case.column("dt")[lasts[hit]]
+    return when, instance[lasts[hit]].astype("i8"), (lasts - firsts + 1)[hit]

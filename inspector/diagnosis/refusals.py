@@ -6,12 +6,11 @@ import numpy as np
 
 from inspector.diagnosis.base import Finding, rule
 from inspector.diagnosis.case import Case, named, percent
-from inspector.diagnosis.discontinuity import bursts
+from inspector.diagnosis.discontinuity import look as jumps
 from inspector.diagnosis.oscillating import FEWEST
 
 REFUSED = 0.25  # share of a row's attempts
 LOST = 0.1  # share of all attempts, below which it does not matter
-IN_A_BURST = 3  # refusals, about
 
 
 @rule("refusals", title="Many attempts are refused")
@@ -23,7 +22,7 @@ def look(case: Case) -> Iterator[Finding]:
     struck = (steps >= FEWEST) & (share >= REFUSED) & arrived
     if not struck.any() or refused.sum() < LOST * steps.sum():
         return
-    if len(case.starts) and IN_A_BURST * len(bursts(case)[0]) > 0.5 * refused.sum():
+    if any(jumps(case)):
         return  # a jump, see `discontinuity`
     rows = case.worst(np.where(struck, refused, -1.0), np.arange(case.batch))[: int(struck.sum())]
     settings = dict(case.start.get("controller_settings") or {})

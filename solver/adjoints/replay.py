@@ -369,7 +369,11 @@ class _Backward:
         for window in self._mesh.windows_backward(self._start, like, reverser.width):
             width = len(window.t)
             steps, chosen = self._whole_window(window, at_outputs)
-            got = reverser.reverse_window(steps, width, y)
+            call = partial(reverser.reverse_window, steps, width, y)
+            if left == self._mesh.length and self._asked:
+                got, self._peak = graph_bytes(call, self._product.params)
+            else:
+                got = call()
             if got is None:
                 break
             y, left = got.y, window.first
@@ -383,6 +387,12 @@ class _Backward:
                 self._add_outputs(sums, chosen, got)
         return y, left
 
+    @property
+    def _asked(self) -> bool:
+        """Whether someone wants to know what graphs keep."""
+        recorder = self._plan.recorder
+        return recorder is not None and recorder.wants_memory
+
     def _add_outputs(self, sums: "_Times", chosen: Tensor | None, got: StepCotangents) -> None:
         if sums.tau is not None and got.tau is not None and chosen is not None:
             plan = self._plan
@@ -393,9 +403,7 @@ class _Backward:
     def _reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
         """Take one step back; watch the first one if someone wants to know its memory."""
         reverser, first = self._reverser, self._product.count == 0
-        recorder = self._plan.recorder
-        asked = recorder is not None and recorder.wants_memory
-        if not first or not (reverser.curious or asked):
+        if not first or not (reverser.curious or self._asked):
             return reverser.reverse(step, cotangent)
         call = partial(reverser.reverse, step, cotangent)
         got, self._peak = graph_bytes(call, self._product.params)

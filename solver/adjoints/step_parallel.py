@@ -20,6 +20,7 @@ from solver.methods.tableau import ButcherTableau
 from solver.problem import real_dtype
 
 WIDEST = 512  # steps at once
+SMALL = 250_000  # bytes of an evaluation's graph times D, up to which many steps at once are faster
 
 
 @final
@@ -40,6 +41,8 @@ class StepParallel(StepReverser):
         product: vector-Jacobian products.
         times: whether derivatives by times are wanted.
         budget: bytes that the graphs and derivatives of a window may take.
+        only_small: leave fields whose evaluations are no longer cheap to `StageByStage`, which
+            keeps the graphs of a step if they fit in `budget`.
     """
 
     def __init__(
@@ -50,10 +53,14 @@ class StepParallel(StepReverser):
         *,
         times: bool,
         budget: float,
+        only_small: bool = False,
     ):
         """Make the coefficients and choose how many steps fit."""
         self._field, self._product, self._times = problem.field, product, times
-        self._one = StageByStage(tableau, problem, product, graphs=True, times=times)
+        self._one = StageByStage(
+            tableau, problem, product, graphs=not only_small, times=times,
+            budget=budget if only_small else None,
+        )  # fmt: skip
         like, exact = problem.y0, tableau.exact
         self._real = real_dtype(like.dtype)
         self._interpolant = tableau.coefficients(problem.times.start.dtype, like.device).interpolant
@@ -61,24 +68,34 @@ class StepParallel(StepReverser):
         self._b = [*map(float, exact.b), *(0.0 for _ in exact.extra_c)]
         self._c = [*exact.c, *exact.extra_c]
         self._plain = 1 + max(i for i, weight in enumerate(self._b) if weight)
-        self.width = 0 if like.is_complex() or not like.numel() else self._fitting(problem, budget)
+        self.width = 0
+        if not like.is_complex() and like.numel():
+            self.width = self._fitting(problem, budget, only_small)
+        self.curious = self._one.curious and not self.width
         self._number = 0
 
-    def _fitting(self, problem: Problem, budget: float) -> int:
-        """Return how many steps fit in `budget` bytes, at least one."""
+    def _fitting(self, problem: Problem, budget: float, only_small: bool) -> int:
+        """Return how many steps fit in `budget` bytes; 0 if single ones are better."""
         y0 = problem.y0
         with torch.enable_grad():
             _, graph = graph_bytes(
                 lambda: self._field(problem.times.start, leaf(y0)), self._product.params
             )
+        graph = max(graph or 0, y0.nbytes)
+        if only_small and graph * y0.shape[1] > SMALL:
+            return 0
         derivatives = 2 * (y0.shape[1] + 1) * y0.nbytes
-        each = self._plain * ((graph or y0.nbytes) + derivatives)
-        return max(1, min(WIDEST, int(budget / max(each, 1))))
+        width = int(budget / (self._plain * (graph + derivatives)))
+        return max(0 if only_small else 1, min(WIDEST, width))
 
     @property
     def graphs_at_once(self) -> int:
         """How many evaluations have their graph at the same time."""
-        return self._plain * max(self.width, 1)
+        return self._plain * self.width if self.width else self._one.graphs_at_once
+
+    def learn(self, graph_bytes: int) -> None:
+        """Tell who takes single steps."""
+        self._one.learn(graph_bytes)
 
     def reverse(self, step: Step, cotangent: Tensor) -> StepCotangents:
         """Take `cotangent (B, D)` of the state at the end of one step to its start."""

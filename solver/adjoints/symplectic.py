@@ -25,13 +25,14 @@ class Symplectic(Replay):
 
     `keep` trades memory for evaluations; with S stages, N steps:
 
-    | keep     | evaluations a step | memory besides N states             |
-    |----------|--------------------|-------------------------------------|
-    | "one"    | 2 S - 1            | the graph of one evaluation         |
-    | "graphs" | S                  | the graphs of S evaluations         |
-    | "values" | S                  | one graph, and N S slopes           |
+    | keep     | evaluations a step | memory besides N states                        |
+    |----------|--------------------|------------------------------------------------|
+    | "one"    | 2 S - 1            | the graph of one evaluation                    |
+    | "graphs" | S                  | the graphs of S evaluations                    |
+    | "values" | S                  | one graph, and N S slopes                      |
     | "steps"  | S, many at once    | graphs of all steps that `budget` has room for |
-    | "auto"   | 2 S - 1 or S       | "graphs" if they fit in `budget`    |
+    | "auto"   | any of these       | "steps" for small states and fields, else      |
+    |          |                    | "graphs", where they fit in `budget`           |
 
     "steps" takes many steps back in one go, each in all D directions of the state: for small
     states, where the cost is that of calling operations, see `StepParallel`.
@@ -73,13 +74,11 @@ class Symplectic(Replay):
         if not isinstance(method, ExplicitRungeKutta):
             return WholeStep(problem, product, times=times, mode=self.name)
         room = self.budget * 2**20 - kept
-        if self.keep == "steps":
-            return StepParallel(method.tableau, problem, product, times=times, budget=room)
+        if self.keep in ("steps", "auto"):
+            return StepParallel(
+                method.tableau, problem, product, times=times, budget=room,
+                only_small=self.keep == "auto",
+            )  # fmt: skip
         return StageByStage(
-            method.tableau,
-            problem,
-            product,
-            graphs=self.keep == "graphs",
-            times=times,
-            budget=room if self.keep == "auto" else None,
+            method.tableau, problem, product, graphs=self.keep == "graphs", times=times
         )

@@ -166,7 +166,8 @@ class Tracer:
         stepper = problem.method.stepper(self.field, like, self.time, graph=True)
         assert isinstance(stepper, ExplicitStepper)
         self.stepper = stepper.with_stages(LiteralStages, like)
-        self.rate: Tensor | None = None  # spectral radius of the Jacobian, if it is wanted
+        self.rates: dict[str, Tensor] = {}  # what statistics hold between looks at the slopes
+        self.holding = ""  # the statistic that is being traced
         self.trace.literal = {id(tensor) for tensor in stepper.nodes}
         order = problem.method.error_order
         self.error_order = problem.method.order if order is None else order
@@ -276,8 +277,8 @@ class Tracer:
         for i, leaf in enumerate(leaves):
             self._store(out, f"h{i}", leaf)
         self._store(out, "prev", control)
-        if self._probes:
-            self._store(out, "rate", control * 0.0)
+        for name in self._probes:
+            self._store(out, f"rate_{name}", control * 0.0)
         return out
 
     def _attempt(self) -> dict[str, Node]:
@@ -323,9 +324,7 @@ class Tracer:
             "tried": tried, "room": room, "own": own, "weighted": weighted, "t_old": t,
             "dt": dt, "t_next": t_next, "y_old": y, "z": trial.y1, "prev": own,
         }  # fmt: skip
-        if self._probes:
-            assert self.rate is not None
-            values["rate"] = self.rate
+        values |= {f"rate_{name}": self.rates[name] for name in self._probes}
         if stepper.keeps_end_slope:
             last = stepper.known_slopes()[self._end_stage()]
             values["k"] = torch.where(moved[:, None], last, start)
@@ -338,14 +337,15 @@ class Tracer:
         return out
 
     @property
-    def _probes(self) -> bool:
-        return any("probe" in statistic.needs for statistic in self.statistics)
+    def _probes(self) -> list[str]:
+        return [each.name for each in self.statistics if "probe" in each.needs]
 
     def _held(self, rate: Tensor) -> Tensor:
         """Return the rate where one is due, else the one before, as the plain loop holds it."""
         due = self.trace.row(f"(done % {PROBE_EVERY} == 0)", torch.bool)
-        self.rate = torch.where(due, rate[0], self._row("rate", self.state))
-        return self.rate[None]
+        before = self._row(f"rate_{self.holding}", self.state)
+        self.rates[self.holding] = torch.where(due, rate[0], before)
+        return self.rates[self.holding][None]
 
     def _limit(self) -> Tensor:
         limit = self.tensors["max_steps"]
@@ -420,6 +420,7 @@ class Tracer:
                 self._store(self.columns, f"_{name}", tensor)
 
     def _column(self, statistic: Statistic, attempts: Attempts) -> Node:
+        self.holding = statistic.name
         try:
             column = statistic.measure(attempts)
         except Untraceable as error:

@@ -49,8 +49,7 @@ class Layout:
             kind = KINDS[dtype]
             self.kinds[f"h{i}"] = time if kind == BOOL else kind
         self.kinds["prev"] = state
-        if "rate" in body.begin:
-            self.kinds["rate"] = state
+        self.kinds |= {name: state for name in body.begin if name.startswith("rate_")}
         self.kinds["accepted"] = time
         # kept for rows, not touched in the vectorised loop
         self.counts = ("n_steps", "extra", "status", "component", "on_accept", "index")

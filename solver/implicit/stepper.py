@@ -97,13 +97,17 @@ class ImplicitStepper(Stepper):
         The vector is the same in every step and has a part in every direction.
         """
         jacobian = self._j
-        if jacobian is None or jacobian.ndim != 3 or not jacobian.shape[-1]:
-            return None
-        product = dt.detach().double()[:, None, None] * jacobian.detach().double()
-        size = torch.arange(1, jacobian.shape[-1] + 1, dtype=product.dtype, device=dt.device)
-        powers = [(1 + (size * GOLDEN).frac()).expand(len(dt), -1)]
-        for _ in range(PRODUCTS):
-            powers.append((product @ powers[-1][:, :, None])[:, :, 0])
+        if jacobian is None or isinstance(jacobian, Products) or not self._start.shape[1]:
+            return None  # products would cost evaluations of the field
+        number = torch.arange(1, self._start.shape[1] + 1, dtype=torch.float64, device=dt.device)
+        powers = [(1 + (number * GOLDEN).frac()).expand(len(dt), -1)]
+        h = dt.detach().double()[:, None]
+        with torch.no_grad():
+            jacobian = jacobian.detached()
+            for _ in range(PRODUCTS):
+                size = powers[-1].norm(dim=1, keepdim=True).clamp_min(1e-300)
+                product = jacobian.times((powers[-1] / size).to(self._start.dtype))
+                powers.append(product.double() * (h * size))
         return torch.stack([*powers[-2:], *powers])
 
     def _slope(self, t: Tensor, y: Tensor) -> Tensor:

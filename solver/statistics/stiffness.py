@@ -1,7 +1,8 @@
 """How large the field's Jacobian is in a step: what an explicit method has to resolve."""
 
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,17 +13,10 @@ DOUBLE = 0.1  # below which two do
 NARROW = 16  # components
 
 
-@final
-class Stiffness(Statistic):
-    """The step size times the spectral radius of the Jacobian, estimated from the step's slopes."""
-
-    name, title, unit = "stiffness", "Stiffness |h lambda|", "1"
-    help = (
-        "Step size times the spectral radius of df/dy, from the slopes of the step: an explicit "
-        "method cannot go beyond about 2 to 6, an implicit one can."
-    )
-    log = True
+class _Eigenvalue(Statistic):
     needs: ClassVar[frozenset[str]] = frozenset({"probe"})
+    unit = "1"
+    real: ClassVar[bool] = False
 
     def measure(self, attempts: Attempts) -> Tensor:
         """Return the estimate, `(n, B)`; NaN where the method gives none or the state rests.
@@ -32,52 +26,85 @@ class Stiffness(Statistic):
         probe = attempts.probe
         if probe is None:
             return attempts.error_ratio * torch.nan
-        found = radius(probe.vectors)
+        found = largest_eigenvalue(probe.vectors)[self.real]
         rate = probe.spread(found / probe.dt.to(found.dtype))
         return rate * attempts.dt.to(rate.dtype)
 
 
-def radius(vectors: Tensor) -> Tensor:
-    """Return the spectral radius that vectors tell, `(n, R, B, D) -> (n, B)`."""
-    axis = 3
-    if vectors.shape[3] <= NARROW and type(vectors) is Tensor:  # sums over few numbers are slow
+@final
+class Stiffness(_Eigenvalue):
+    """The step size times the spectral radius of the Jacobian, estimated from the step's slopes."""
+
+    name, title = "stiffness", "Stiffness |h lambda|"
+    help = (
+        "Step size times the spectral radius of df/dy, from the slopes of the step: an explicit "
+        "method cannot go beyond about 2 to 6, an implicit one can."
+    )
+    log = True
+
+
+@final
+class StiffnessReal(_Eigenvalue):
+    """The real part of the same eigenvalue, times the step size."""
+
+    name, title = "stiffness_real", "Real part of h lambda"
+    help = (
+        "Real part of the step size times the largest eigenvalue of df/dy; negative where the "
+        "solution is damped."
+    )
+    signed, real = True, True
+
+
+def largest_eigenvalue(vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """Return size and real part of the eigenvalue that vectors tell, `(n, R, B, D) -> (n, B)`."""
+    axis, on_host = 3, type(vectors) is Tensor and vectors.device.type == "cpu"
+    if on_host and vectors.shape[3] <= NARROW:  # sums over few numbers are slow
         vectors, axis = vectors.transpose(2, 3).contiguous(), 2
-    square = (vectors * vectors).sum(dim=axis)  # (n, R, B)
-    by_pair = (square[:, 1] / square[:, 0]).sqrt()
-    if vectors.shape[1] <= 2:
-        return by_pair
-    x = vectors[:, 2:]
-    beside = (x[:, 1:] * x[:, :-1]).sum(dim=axis)
-    across = (x[:, 2:] * x[:, :-2]).sum(dim=axis)
-    return by_powers(square[:, 2:], beside, across, by_pair)
+    products = [(vectors * vectors).sum(dim=axis), (vectors[:, 1:] * vectors[:, :-1]).sum(dim=axis)]
+    if vectors.shape[1] > 2:
+        products.append((vectors[:, 4:] * vectors[:, 2:-2]).sum(dim=axis))
+    if not on_host:
+        return by_products(torch, *products)
+    with np.errstate(all="ignore"):  # small arrays are numpy's strength
+        size, real = by_products(np, *(part.numpy() for part in products))
+    return torch.from_numpy(size), torch.from_numpy(real)
 
 
-def by_powers(square: Tensor, beside: Tensor, across: Tensor, otherwise: Tensor) -> Tensor:
-    """Return the largest root of the recurrence that a sequence of powers follows, `(n, B)`.
+def by_products(xp: Any, square: Any, beside: Any, across: Any = None) -> tuple[Any, Any]:
+    """Return size and real part of the largest eigenvalue, `(n, B)` each.
 
     For a linear field `x[m] = (h J) ** m x[0]` soon consists of one or two eigenvectors, and then
     `x[m + 1] = a x[m] + b x[m - 1]` for all m; a and b by least squares over all equations, each
-    scaled to its left side. Where that does not hold, the field is not linear enough.
+    scaled to its left side. Where that does not hold, the field is not linear enough, and the pair
+    of vectors that comes first tells.
 
     Args:
-        square, beside, across: products of x[m] with x[m], x[m + 1] and x[m + 2], `(n, .., B)`.
-        otherwise: the estimate where no recurrence holds.
+        xp: torch or numpy, whose arrays the others are.
+        square, beside, across: products of vectors with themselves, the next and the one after,
+            `(n, .., B)`; `across` without the pair, None where there are no others.
     """
+    size, real = xp.sqrt(square[:, 1] / square[:, 0]), beside[:, 0] / square[:, 0]
+    if across is None:
+        return size, real
+    square, beside = square[:, 2:], beside[:, 2:]
+    # Where the pair all but coincides its quotient may be anything; powers are never far too small.
+    capped = xp.minimum(size, xp.sqrt(square[:, -1] / square[:, -2]))
+    size, real = capped, real * (capped / size)
     count = across.shape[1]
     weight = 1 / square[:, 2:]
-    g11, r1 = (square[:, 1:-1] * weight).sum(dim=1), (beside[:, 1:] * weight).sum(dim=1)
+    g11, r1 = (square[:, 1:-1] * weight).sum(1), (beside[:, 1:] * weight).sum(1)
+    g10, g00 = (beside[:, :-1] * weight).sum(1), (square[:, :-2] * weight).sum(1)
+    r0 = (across * weight).sum(1)
     single = r1 / g11
-    left = r1 * single  # of the squares, what one eigenvalue explains
-    g10, g00 = (beside[:, :-1] * weight).sum(dim=1), (square[:, :-2] * weight).sum(dim=1)
-    r0 = (across * weight).sum(dim=1)
     determinant = g11 * g00 - g10 * g10
-    a = (r1 * g00 - r0 * g10) / determinant
-    b = (g11 * r0 - g10 * r1) / determinant
+    a, b = (r1 * g00 - r0 * g10) / determinant, (g11 * r0 - g10 * r1) / determinant
     half = a * 0.5
     inside = half * half + b
-    # For a pair of complex roots the square of their size is -b.
-    real = half.abs() + inside.clamp(min=0.0).sqrt()
-    double = torch.where(inside < 0, (-b).clamp(min=0.0).sqrt(), real)
+    pair = inside < 0  # of complex roots, the square of whose size is -b
+    root = xp.sqrt(abs(inside))
+    larger = xp.where(half < 0, half - root, half + root)
     holds = a * r1 + b * r0 > count * (1 - DOUBLE**2)
-    found = torch.where(holds, double, otherwise)
-    return torch.where(left > count * (1 - SIMPLE**2), single.abs(), found)
+    size = xp.where(holds, xp.where(pair, xp.sqrt(abs(b)), abs(larger)), size)
+    real = xp.where(holds, xp.where(pair, half, larger), real)
+    simple = r1 * single > count * (1 - SIMPLE**2)
+    return xp.where(simple, abs(single), size), xp.where(simple, single, real)

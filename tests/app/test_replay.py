@@ -108,3 +108,18 @@ def test_without_the_stable_range_the_same_estimates_are_far_off():
     settings = {"name": "pid", "ki": 0.25}
     real = int(studied.solve("tsit5", 1e-4, atol=1e-6, controller=settings).stats.n_steps.sum())
     assert float(plain.replay([law]).attempts) > 1.1 * real
+
+
+def test_an_implicit_method_that_loses_order_is_replayed_by_the_order_it_has():
+    studied = Studied.of(MU25)
+    settings = {"name": "pid"}
+    attempts = attempts_of_solve(studied, "kvaerno5", 1e-5, 1e-7, settings, ())
+    model = model_of(studied, attempts, "kvaerno5", 1e-5, 1e-7, PID())
+    assert "measured" in model.about["model"]
+    assert float(model.recorded.slope.min()) < model.k - 0.2
+    near = [PID(ki=0.25), PID(ki=0.4), PID(kp=0.4)]
+    estimates = model.estimate([c.law for c in near])[0]
+    for controller, estimate in zip(near, estimates, strict=True):
+        given = {"name": "pid", "kp": controller.kp, "ki": controller.ki}
+        stats = studied.solve("kvaerno5", 1e-5, atol=1e-7, controller=given).stats
+        assert estimate == pytest.approx(int(stats.n_steps.sum()), rel=0.15)

@@ -16,6 +16,7 @@ import pytest
 import app.figures
 from app.figures import style
 from app.figures.active_rows import active_rows_figure
+from app.figures.answer import answer_figure
 from app.figures.comparison import comparison_bars_figure, comparison_scatter_figure
 from app.figures.controller_shares import controller_shares_figure
 from app.figures.counts_histogram import counts_histogram_figure
@@ -40,6 +41,7 @@ from app.figures.runs_compared import (
 from app.figures.sample_history import sample_history_figure
 from app.figures.scalars import scalars_figure
 from app.figures.solve_costs import solve_costs_figure
+from app.figures.stability_region import stability_region_figure, stiffness_figure
 from app.figures.step_size import step_size_figure
 from app.figures.training_memory import training_memory_figure
 from app.figures.training_optimizer import training_optimizer_figure
@@ -187,6 +189,16 @@ def tuning_of(n: int) -> pd.DataFrame:
     return both.assign(label="x", end_error=10.0 ** -(np.arange(len(both)) % 7))
 
 
+def stiff_of(steps: pd.DataFrame) -> pd.DataFrame:
+    """Return steps with what tells how stiff they were."""
+    at = np.arange(len(steps))
+    size = 3.3 + 0.4 * np.sin(at / 9)
+    return steps.assign(stiffness=size, stiffness_real=-size * (at % 5 > 0), instance=at % 3)
+
+
+R = ([1.0, 1.0, 0.5, 1 / 6, 1 / 24], [1.0])
+
+
 def curves_of(n: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return a curve for each of seven runs."""
     t = np.linspace(0.0, 10.0, n)
@@ -214,6 +226,8 @@ def cloud_of(n: int) -> pd.DataFrame:
 
 FIGURES: dict[str, Make] = {
     "step_size": lambda f, n, c: step_size_figure(f.steps(n), c, ghost=f.steps(n // 2)),
+    "stability_region": lambda f, n, c: stability_region_figure(R, stiff_of(f.steps(n)), c),
+    "stiffness": lambda f, n, c: stiffness_figure(stiff_of(f.steps(n)), c, reach=2.8, rows=(0, 1)),
     "step_size_by_attempt": lambda f, n, c: step_size_figure(f.steps(n), c, x="attempt"),
     "error_ratio": lambda f, n, c: error_ratio_figure(f.steps(n), c, steady=0.3),
     "dt_quantiles": lambda f, n, c: dt_quantiles_figure(f.quantiles(n), c, ghost=f.quantiles(n)),
@@ -272,6 +286,10 @@ FIGURES: dict[str, Make] = {
         front=precision_of(n).head(9),
         doubt=1e-12,
     ),
+    "answer": lambda f, n, c: answer_figure(
+        f.steps(n), c, x="t", y="dt", kind="points", group="limiter"
+    ),
+    "answer_bars": lambda f, n, c: answer_figure(f.steps(n), c, x="t", y="dt", kind="bars"),
     "work_over_time": lambda f, n, c: work_over_time_figure(
         np.linspace(0, 5, 121), counts_of(n), c, rows=dict.fromkeys(MODES, 4)
     ),
@@ -312,7 +330,7 @@ def test_a_figure_stays_within_the_drawing_budget(make: Make, size: int, frames:
     assert markers <= style.MOST_MARKERS
     assert len(figure.to_json()) <= 500_000
     assert all(
-        trace.type in ("scatter", "bar", "heatmap") for trace in figure.data
+        trace.type in ("scatter", "bar", "heatmap", "contour") for trace in figure.data
     )  # no WebGL contexts
 
 
