@@ -27,6 +27,7 @@ SOURCES = (  # what a description is made from
     "solver/bounds.py",
     "sample_problems",
     "app/describe.py",
+    "app/trainer.py",
 )
 PROBLEM_VARIABLE = "STEPSCOPE_PROBLEM"
 
@@ -126,6 +127,7 @@ def cache_file(key: str) -> Path:
 
 def describe() -> dict[str, Any]:
     """Build the description from the solver and the problems; imports torch."""
+    from app.trainer import OPTIMIZERS
     from sample_problems import catalogue as problems
     from solver import catalogue
     from solver.bounds import describe_settings
@@ -153,6 +155,7 @@ def describe() -> dict[str, Any]:
             }
             for cls in catalogue.statistics().values()
         ],
+        "optimizers": list(OPTIMIZERS),
         "limits": LIMITS,
     }
 

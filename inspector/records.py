@@ -1,5 +1,6 @@
 """What is written about a solve, taken from what the solver tells."""
 
+import dataclasses
 import os
 import platform
 import resource
@@ -75,7 +76,20 @@ def outcome(end: SolveEnd) -> Callable[[], tuple[dict[str, Any], dict[str, Any] 
     tensors |= {name: getattr(solution, name) for name in ("status", "component", "t_reached")}
     # The caller may write into what the solve has returned.
     copy = Copy({name: tensor.detach().clone() for name, tensor in tensors.items()})
-    return lambda: _outcome(record, copy.arrays(), solution)
+    bare = _without_graph(solution)
+    return lambda: _outcome(record, copy.arrays(), bare)
+
+
+def _without_graph(solution: Solution) -> Solution:
+    """Return what messages are made of; states and what autograd holds are let go at once."""
+    events = solution.events
+    if events is not None:
+        events = dataclasses.replace(events, times=events.times.detach(), states=None)
+    return dataclasses.replace(
+        solution, ys=None, y_reached=None, dense=None, events=events,
+        ts=solution.ts.detach(), t_reached=solution.t_reached.detach(),
+        last_dt=solution.last_dt.detach(),
+    )  # fmt: skip
 
 
 def _outcome(

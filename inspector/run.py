@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from inspector import progress, tables
 from inspector.live import LiveCounts
+from inspector.store.files import without_collection
 from inspector.store.folder import RunFolder
 from inspector.store.state import base_columns
 
@@ -152,7 +153,8 @@ class Run(RunFolder):
         """
         held = self.cache.get("iterations")
         if held is None or held[0] != self.version:
-            held = self.cache["iterations"] = (self.version, progress.iterations_frame(self))
+            with without_collection():
+                held = self.cache["iterations"] = (self.version, progress.iterations_frame(self))
         return held[1].copy(deep=False)
 
     def ranks(self) -> "pd.DataFrame":

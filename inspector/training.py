@@ -250,6 +250,12 @@ class TrainingRecorder(Hook):
 
         return attach(self, solver)
 
+    def lightning(self, sample_ids: Callable[[Any], Any] | None = None) -> Any:
+        """Return a callback for Lightning's trainer, see `adapters.lightning.callback`."""
+        from inspector.adapters.lightning import callback
+
+        return callback(self, sample_ids)
+
 
 def checked_tags(tags: Iterable[str]) -> list[str]:
     """Return the tags of a run.

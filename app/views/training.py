@@ -6,15 +6,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import explain, session, theme
+from app import explain, frame, session, theme
 from app.cached import ask
-from app.components import run_header, training_parts
+from app.components import run_header, training_parts, training_setup
 from app.components.chart import code, draw, pair, plain
 from app.figures.training_memory import training_memory_figure
 from app.figures.training_optimizer import training_optimizer_figure
 from app.figures.training_overview import training_overview_figure
 from app.figures.training_seconds import training_seconds_figure
 from app.frames import floats, only, where
+from app.live import notices
+from app.live.state import look
 from app.training_words import alerts
 
 if TYPE_CHECKING:
@@ -38,9 +40,26 @@ LOOKS = {
 
 def page() -> None:
     """Draw the page; it follows a run that still grows."""
+    workers = frame.workers()
+    shown = look(session.current_run(), workers)
+    spec = None
+    if not session.read_only():
+        with st.sidebar:
+            spec = training_setup.panel(frame.described())
+    if shown.run is None:
+        st.title("Training", anchor=False)
+        if spec is not None:
+            training_setup.bar(shown, spec, workers)
+        if shown.id is not None and shown.live:
+            training_setup.waiting(shown.id, workers)
+            return
+    if shown.word in ("died", "queued"):
+        notices.notice(shown, workers)
     run = run_header.opened()
     run_header.follow(run)
     place = run_header.draw_header(run)
+    if spec is not None:
+        training_setup.bar(shown, spec, workers)
     table = ask(type(run).iterations, run)
     if table.empty:
         no_training(run)
@@ -58,7 +77,10 @@ def no_training(run: "Run") -> None:
             "iteration comes next and what it came to:"
         )
         st.code(SNIPPET, language="python")
-        st.write("Or train one of the problems with a loss: `stepscope train neural_spiral`.")
+        st.write(
+            "Or press **Train**: it trains the problem chosen on the left. On the command line, "
+            "`stepscope train neural_spiral`."
+        )
         if run.n_solves:
             st.page_link("views/run.py", label="Look at its solves", icon=":material/monitoring:")
 

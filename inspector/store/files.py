@@ -1,10 +1,12 @@
 """Small JSON files: valid, exact for every float, whole or recognisably not."""
 
+import gc
 import json
 import math
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,33 @@ def load_line(line: bytes) -> dict[str, Any] | None:
     except (ValueError, StopIteration):
         return None
     return record if isinstance(record, dict) else None
+
+
+def load_lines(lines: Sequence[bytes]) -> list[dict[str, Any] | None]:
+    """Return the record of each line, None where it is damaged; quicker than one by one."""
+    whole = [check_line(line) for line in lines]
+    text = b"[" + b",".join(line for line, good in zip(lines, whole, strict=True) if good) + b"]"
+    try:
+        found, _ = _SCAN(text.decode("ascii"), 0)
+    except (ValueError, StopIteration):  # a line that is as it was written, and yet no JSON
+        return [load_line(line) for line in lines]
+    records = iter(found)
+    kept = [next(records, None) if good else None for good in whole]
+    if next(records, None) is not None:  # one line held several values
+        return [load_line(line) for line in lines]
+    return [record if isinstance(record, dict) else None for record in kept]
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Put off Python's search for cycles: it would go through all records again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def write_all(fd: int, data: bytes | memoryview) -> None:

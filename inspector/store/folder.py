@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from inspector.schema import SCHEMA_VERSION
-from inspector.store.files import read_json
+from inspector.store.files import read_json, without_collection
 from inspector.store.reader import Batch, Damage, LineTail, Segment
 from inspector.store.state import (
     SolveLines,
@@ -103,6 +103,10 @@ class RunFolder:
 
     def refresh(self) -> bool:
         """Look for what was written since the last look; returns whether there is anything new."""
+        with without_collection():
+            return self._refresh()
+
+    def _refresh(self) -> bool:
         new = self._refresh_meta()
         for name in self._listed("solves", ".jsonl"):
             if name not in self._lines:

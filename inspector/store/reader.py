@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inspector.schema import INDEX_MAGIC
-from inspector.store.files import check_line, load_line
+from inspector.store.files import check_line, load_line, load_lines
 
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 _LAZY = {b'{"kind":"ro': "rows", b'{"kind":"sa': "samples"}  # by how such a line begins
@@ -45,8 +45,7 @@ class Batch(NamedTuple):
     crc: int | None  # None: found without its line in the index
 
 
-@dataclass(frozen=True)
-class LazyLine:
+class LazyLine(NamedTuple):
     """A line that is long and seldom needed: only where it is."""
 
     kind: str
@@ -94,9 +93,12 @@ class LineTail:
         records: list[dict[str, Any] | LazyLine] = []
         lines = data.split(b"\n")
         self._torn = lines.pop()
+        parsed = iter(load_lines([line for line in lines if line and line[:11] not in _LAZY]))
         for line in lines:
             self._line += 1
-            record = self._parse(line) if line else None
+            record = None
+            if line:
+                record = self._lazy(line) if line[:11] in _LAZY else next(parsed)
             if record is not None:
                 records.append(record)
             elif line:
@@ -110,10 +112,8 @@ class LineTail:
             return [*self.bad, Damage(self.name, "the last line was cut short")]
         return list(self.bad)
 
-    def _parse(self, line: bytes) -> dict[str, Any] | LazyLine | None:
-        kind = _LAZY.get(line[:11])
-        if kind is None:
-            return load_line(line)
+    def _lazy(self, line: bytes) -> LazyLine | None:
+        kind = _LAZY[line[:11]]
         at = line.find(_SOLVE) + len(_SOLVE)
         number = line[at : at + 12].partition(b",")[0]
         if not check_line(line) or not number.isdigit():

@@ -138,7 +138,10 @@ class SolveLines:
         return bool(records) or again
 
     def _solve(self, local: int) -> SolveState:
-        return self.solves.setdefault(local, SolveState(self.writer, local))
+        solve = self.solves.get(local)
+        if solve is None:
+            solve = self.solves[local] = SolveState(self.writer, local)
+        return solve
 
 
 def in_order(lines: Mapping[str, SolveLines], further: Mapping[str, set[int]]) -> list[SolveState]:

@@ -73,7 +73,8 @@ class RunWriter:
         self._waiting_rows = 0
         self._pending: list[tuple[Kind, int, Block]] = []
         self._pending_attempts = self._pending_rows = 0
-        self._pending_since = 0.0
+        self._pending_since = self._later_since = 0.0
+        self._later: list[Callable[[], None]] = []
         about: dict[str, Any] = {"spec": spec, "note": note, "tags": list(tags)}
         about |= {"versions": versions or {}, "parameters": parameters or {}}
         place = {"rank": rank, "world_size": world_size}
@@ -214,7 +215,7 @@ class RunWriter:
             Whether it is, and nothing was dropped or lost so far.
         """
         done = threading.Event()
-        self._in_order(done.set)
+        self._in_order(done.set, now=True)
         if not self.closed and not done.wait(timeout):
             return False
         return not any(self.counts[name] for name in ("rows_dropped", "rows_lost", "lines_lost"))
@@ -231,33 +232,56 @@ class RunWriter:
             self._output.guard(self._output.finish, status)
         else:
             self._queue.put(None)
-            self._thread.join(CLOSE_SECONDS)
+            if threading.current_thread() is not self._thread:  # it may hold the last reference
+                self._thread.join(CLOSE_SECONDS)
         self._warn()
 
     # Between the two threads.
 
-    def _in_order(self, work: Callable[[], None]) -> None:
+    def _in_order(self, work: Callable[[], None], *, now: bool = False) -> None:
         """Do a piece of work after all that was handed over before."""
         if not self.closed:
             with self._lock:
-                self._hand_over()
+                self._gather()
                 self._submit(work)
+                if now:
+                    self._hand_over()
             self._warn()
 
     def _submit(self, work: Callable[[], None]) -> None:
-        """Queue a piece of work, or do it now if there is no thread; the lock is held."""
+        """Keep a piece of work for the thread, or do it if there is none; the lock is held.
+
+        Each time the thread wakes it takes the interpreter from the one that trains, so it gets
+        the work of a while at once.
+        """
         if self._always:
             self._output.guard(work)
             self._output.guard(self._output.heartbeat)
-        else:
-            self._queue.put(work)
+            return
+        if not self._later:
+            self._later_since = time.monotonic()
+        self._later.append(work)
+        if time.monotonic() - self._later_since >= FLUSH_SECONDS:
+            self._hand_over()
 
-    def _hand_over(self) -> None:
-        """Queue the pending blocks; the lock is held."""
+    def _gather(self) -> None:
+        """Put the pending blocks behind the work that waits; the lock is held."""
         if self._pending:
             blocks, self._pending = self._pending, []
             self._pending_attempts = self._pending_rows = 0
-            self._queue.put(lambda: self._write(blocks))
+            self._submit(lambda: self._write(blocks))
+
+    def _hand_over(self) -> None:
+        """Queue all that waits; the lock is held."""
+        self._gather()
+        if self._later:
+            works, self._later = self._later, []
+            self._queue.put(lambda: self._do(works))
+
+    def _do(self, works: list[Callable[[], None]]) -> None:
+        works.reverse()
+        while works:  # tensors are freed as soon as they are written
+            self._output.guard(works.pop())
 
     def _has_room(self, solve: int, rows: int) -> bool:
         """Whether the queue takes more rows; else wait, or count them; the lock is held."""

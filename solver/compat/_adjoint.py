@@ -27,6 +27,7 @@ class Augmented:
             func: what the user gave, which may have callbacks.
         """
         self._system, self._params, self._time = system, tuple(params), time
+        self._zeros: dict[int, Tensor] = {}  # for what has no part in the field; never written to
         for name in CALLBACKS:
             callback = getattr(func, f"{name}_adjoint", None)
             if callback is not None:
@@ -44,11 +45,15 @@ class Augmented:
             if slope.requires_grad:
                 found = torch.autograd.grad(slope, wanted, -cotangent, allow_unused=True)
         by_y, *rest = (
-            torch.zeros_like(like) if by is None else by
-            for by, like in zip(found, wanted, strict=True)
+            self._nothing(i, wanted[i]) if by is None else by for i, by in enumerate(found)
         )
-        by_t = rest.pop(0) if self._time else torch.zeros_like(t)
+        by_t = rest.pop(0) if self._time else self._nothing(-1, t)
         return (by_t, slope.detach(), by_y, *rest)
+
+    def _nothing(self, place: int, like: Tensor) -> Tensor:
+        if place not in self._zeros:
+            self._zeros[place] = torch.zeros_like(like)
+        return self._zeros[place]
 
 
 class AdjointMethod(torch.autograd.Function):

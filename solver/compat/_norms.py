@@ -12,10 +12,16 @@ Shapes = Sequence[torch.Size]
 
 def split(flat: Tensor, shapes: Shapes) -> tuple[Tensor, ...]:
     """Return the parts of `(*lead, N)`, each `(*lead, *shape)`."""
+    lead = flat.shape[:-1]
+    if not flat.requires_grad:  # else parts could not be written to one by one
+        pieces = flat.split([shape.numel() for shape in shapes], dim=-1)
+        return tuple(
+            piece.view((*lead, *shape)) for piece, shape in zip(pieces, shapes, strict=True)
+        )
     parts, at = [], 0
     for shape in shapes:
         size = shape.numel()
-        parts.append(flat[..., at : at + size].view((*flat.shape[:-1], *shape)))
+        parts.append(flat[..., at : at + size].view((*lead, *shape)))
         at += size
     return tuple(parts)
 

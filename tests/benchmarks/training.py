@@ -7,8 +7,8 @@ iterations with and without the recorder, alternating. `wall` is what a user wai
 that does other things too; `cpu` is the processor time of all threads, `thread` that of the
 training's.
 
-Opening: small files of a training of many iterations as the recorder writes them, then the time
-until the tables of the overview are there.
+Opening: a training of many iterations as the recorder writes it, without its steps if they are not
+asked for, as nothing of the overview reads them; then the time until its tables are there.
 """
 
 import argparse
@@ -23,9 +23,11 @@ import torch
 
 from inspector import Inspector, open_run
 from inspector.store.writer import RunWriter
+from inspector.synthetic import ArrayBlock
 from sample_problems.catalogue import problem_by_name
 from solver.optim import AdamW
 
+MOST = 30  # attempts of a row
 SETTINGS = {
     "batch": 256,
     "dim": 3,
@@ -84,16 +86,22 @@ def recording(options: argparse.Namespace, folder: Path) -> list[list[str]]:
     return rows
 
 
-def write_small_files(path: Path, iterations: int, batch: int) -> None:
-    """Write all but the steps of a training: lines of solves, iterations and numbers."""
+def write_training(path: Path, iterations: int, batch: int, steps_too: bool) -> None:
+    """Write a training as the recorder does, or all of it but the steps."""
     rng = np.random.default_rng(0)
-    writer = RunWriter(path)
+    writer = RunWriter(path, on_full="block")
+    grids = {name: rng.random((MOST, batch)) for name in ("t", "dt")}
+    grids["error_ratio"] = rng.random((MOST, batch)).astype("f4")
+    grids["accepted"] = (rng.random((MOST, batch)) < 0.9).astype("u1")
     ids = np.arange(batch)
     for step in range(iterations):
         settings = SETTINGS | {"t0": 0.0, "t1": 1.0, "iteration": step}
         number = writer.start_solve(lambda told=settings: told)
         writer.line("solves", lambda n=number: {"kind": "samples", "solve": n, "ids": ids})
-        steps = rng.integers(10, 30, batch)
+        steps = rng.integers(10, MOST, batch)
+        if steps_too:
+            running = np.arange(MOST)[:, None] < steps
+            writer.steps(number, ArrayBlock(0, running, grids))
         ranked = np.sort(steps)
         spread = ranked[(np.array([0, 0.05, 0.25, 0.5, 0.75, 0.95, 1]) * (batch - 1)).astype(int)]
         rows = {"n_steps": steps, "n_accepted": steps - 1, "n_rejected": steps * 0 + 1}
@@ -116,7 +124,7 @@ def write_small_files(path: Path, iterations: int, batch: int) -> None:
 def opening(options: argparse.Namespace, folder: Path) -> list[list[str]]:
     """Return how long each table takes, in order, for a process that opens the run anew."""
     path = folder / "long"
-    write_small_files(path, options.long, options.batch)
+    write_training(path, options.long, options.batch, options.steps)
     rows = []
     began = time.perf_counter()
     run = open_run(path)
@@ -145,6 +153,7 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--long", type=int, default=20_000, help="iterations of the run to open")
+    parser.add_argument("--steps", action="store_true", help="write its steps too: 1e8 rows, 3 GB")
     options = parser.parse_args()
     print(describe_machine(("torch", "numpy", "pyarrow", "pandas")))
     with tempfile.TemporaryDirectory() as root:

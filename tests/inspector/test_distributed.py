@@ -89,53 +89,58 @@ def environment(**more: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(HOME), "OMP_NUM_THREADS": "1"} | more
 
 
-def test_data_parallel_training_works_with_every_gradient_mode(tmp_path):
+@pytest.mark.parametrize("world", [2, 4])
+def test_data_parallel_training_works_with_every_gradient_mode(tmp_path, world):
     script, path, modes = tmp_path / "ddp.py", tmp_path / "run", sorted(adjoints())
     script.write_text(DDP)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += ["--nproc-per-node=2", str(script), str(path), json.dumps(modes)]
+    command += [f"--nproc-per-node={world}", str(script), str(path), json.dumps(modes)]
     done = subprocess.run(
         command, env=environment(), capture_output=True, text=True, timeout=450, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    for rank in (0, 1):
+    ranks = list(range(world))
+    for rank in ranks:
         differences = json.loads(Path(f"{path}.{rank}.json").read_text())
         assert sorted(differences) == modes
         for mode, difference in differences.items():
             assert difference < 1e-6, (rank, mode)
     run = open_run(path)
     assert run.status == "finished"
-    assert run.ranks()["rank"].tolist() == [0, 1]
-    assert run.ranks()["iterations"].tolist() == [len(modes)] * 2
+    assert run.ranks()["rank"].tolist() == ranks
+    assert run.ranks()["iterations"].tolist() == [len(modes)] * world
     assert run.ranks()["slowest_share"].sum() == pytest.approx(1.0)
     table = run.iterations()
-    assert table["adjoint"].tolist() == [mode for mode in modes for _ in (0, 1)]
+    assert table["adjoint"].tolist() == [mode for mode in modes for _ in ranks]
     assert table["loss"].notna().all(), table[["iteration", "rank", "session", "loss"]]
     assert run.verify() == []
 
 
-def test_a_rank_that_is_killed_does_not_hurt_the_others(tmp_path):
+@pytest.mark.parametrize("world", [2, 4])
+def test_a_rank_that_is_killed_does_not_hurt_the_others(tmp_path, world):
     path = tmp_path / "run"
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", ALONE, str(path), "1"],
-            env=environment(RANK=str(rank), WORLD_SIZE="2"),
+            env=environment(RANK=str(rank), WORLD_SIZE=str(world)),
             cwd=HOME,
         )
-        for rank in (0, 1)
+        for rank in range(world)
     ]
     codes = [process.wait(300) for process in processes]
-    assert codes == [0, -9]
+    others = world - 2
+    assert codes == [0, -9] + [0] * others
     run = open_run(path)
     ranks = run.ranks()
-    assert ranks["status"].tolist() == ["finished", "interrupted"]
-    assert ranks["last_iteration"].tolist() == [11, 5]
+    assert ranks["session"].tolist() == [0] * world
+    assert ranks["status"].tolist() == ["finished", "interrupted"] + ["finished"] * others
+    assert ranks["last_iteration"].tolist() == [11, 5] + [11] * others
     assert run.status == "interrupted"
     table = run.iterations()
     assert table[table["rank"] == 0]["loss"].tolist() == [1 / (step + 1) for step in range(12)]
     assert table[table["rank"] == 1]["loss"].tolist() == [1 / (step + 1) for step in range(6)]
     steps = run.steps()
-    assert steps["solve"].nunique() == 18
+    assert steps["solve"].nunique() == 6 + 12 * (world - 1)
     assert [item for item in run.verify() if "cut short" not in item.what] == []
 
 

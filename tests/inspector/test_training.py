@@ -351,6 +351,9 @@ def test_a_watched_optimizer_does_not_keep_the_recorder(tmp_path):
     train(inspector, range(2), net=net, optimizer=optimizer)
     del inspector
     gc.collect()
+    deadline = time.monotonic() + 30  # the last steps wait a moment to be written
+    while open_run(tmp_path / "run").status != "finished" and time.monotonic() < deadline:
+        time.sleep(0.02)
     assert open_run(tmp_path / "run").status == "finished"
     optimizer.step()
 

@@ -165,3 +165,31 @@ def test_a_live_training_shows_what_is_there(open_view, tmp_path):
     app = open_view("training", tmp_path, run="now")
     assert len(trace(figure(app, "overview"), "loss")) == 5
     writer.close()
+
+
+def test_a_training_is_started_with_the_settings_on_the_left(open_view, trainings, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "app.workers.Workers.start", lambda self, spec, viewer="": asked.append(spec)
+    )
+    app = open_view("training", trainings, run="resumed")
+    labels = {box.label: box for box in app.selectbox}
+    assert {"Problem", "Optimizer", "Gradient", "Method", "Controller"} <= set(labels)
+    assert "Lorenz" not in str(labels["Problem"].options)
+    labels["Problem"].set_value("digits_classifier").run()
+    next(box for box in app.number_input if box.label == "Iterations").set_value(7)
+    next(box for box in app.selectbox if box.label == "Optimizer").set_value("lion")
+    next(button for button in app.button if button.key == "do_train").click().run()
+    (spec,) = asked
+    assert spec["kind"] == "training"
+    assert (spec["problem"], spec["iterations"], spec["optimizer"]) == (
+        "digits_classifier",
+        7,
+        "lion",
+    )
+    assert spec["schedule"] == "cosine"
+    from app.trainer import read_plan
+
+    assert read_plan(spec).problem.name == "digits_classifier"
+    cancel = next(button for button in app.button if button.key == "do_cancel_training")
+    assert cancel.disabled
