@@ -248,6 +248,11 @@ class Inspector(TrainingRecorder):
             first = StateRows(-1, there, info.t0[rows][None], info.y0[rows][None], states)
             self._put(self._solves[info], first, "states")
 
+    def on_compile(self, info: SolveInfo) -> None:
+        """Write down that the next solve waits for a compiler."""
+        text = f"native code is made for {info.method} with {info.dim} components"
+        self.event("compile", text)
+
     def on_steps(self, steps: StepBlock) -> None:
         """Take the tensors of a block as they are and leave the rest to the writer's thread."""
         solve = self._solves.get(steps.solve)

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from inspector.diagnosis.case import Case
-from inspector.diagnosis.stability_limited import stable_part
-from inspector.stability import limit
+from inspector.diagnosis.stability_limited import limited_by_stability
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,14 +47,6 @@ def limited_shares(run: "Run", solve: int = 0, bins: int = 100) -> "pd.DataFrame
             share = np.bincount(place, weights=mark, minlength=len(total))
             frame[word] = share[there] / total[there]
     return frame
-
-
-def limited_by_stability(case: Case) -> np.ndarray:
-    """Return which attempts stability limited, `(N,)` bool; none where that is not known."""
-    function = case.stability
-    if function is None or not case.explicit or not case.has("stiffness"):
-        return np.zeros(len(case.instance), bool)
-    return stable_part(case, limit(function))
 
 
 def ranking(run: "Run", solve: int = 0) -> "pd.DataFrame":

@@ -8,6 +8,7 @@ from solver.adjoints.continuous import Continuous
 from solver.adjoints.interpolated import Interpolated
 from solver.adjoints.joint import Joint
 from solver.adjoints.symplectic import Symplectic
+from solver.compiling import compile
 from solver.controllers.digital_filter import DigitalFilter
 from solver.controllers.fixed import Fixed
 from solver.controllers.integral import Integral
@@ -100,6 +101,7 @@ __all__ = [
     "Symplectic",
     "Tsit5",
     "Vern7",
+    "compile",
     "diagonal",
     "solve_ivp",
 ]

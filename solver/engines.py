@@ -146,6 +146,9 @@ def choose(
             return _automatic(problem, statistics, flags)
         found, fingerprint = plans.find_plan(problem, statistics, **flags)
         began = time.perf_counter()
+        if found.loaded is None:  # "auto" need not wait either from now on
+            kind = _kind(plans.key_of(problem, statistics, **flags)[0])
+            kind.spent = max(kind.spent, LOOK_AFTER)
         kernel = found.kernel(on_compile)
         return Choice(None, found, kernel, fingerprint, time.perf_counter() - began)
     except (Untraceable, build.NoCompiler) as error:
@@ -168,12 +171,7 @@ def _automatic(problem: Problem, statistics: Sequence[Statistic], flags: dict[st
     if plans.reason_against(problem) is not None:
         return Choice()
     key, fingerprint = plans.key_of(problem, statistics, **flags)
-    kind = _kinds.get(key)
-    if kind is None:
-        kind = _kinds[key] = _Kind()
-        while len(_kinds) > MOST_KINDS:
-            _kinds.popitem(last=False)
-    _kinds.move_to_end(key)
+    kind = _kind(key)
     if kind.hopeless or kind.spent < LOOK_AFTER:
         return Choice(kind)
     try:
@@ -193,6 +191,16 @@ def _automatic(problem: Problem, statistics: Sequence[Statistic], flags: dict[st
         )
         kind.building.start()
     return Choice(kind)
+
+
+def _kind(key: Any) -> _Kind:
+    kind = _kinds.get(key)
+    if kind is None:
+        kind = _kinds[key] = _Kind()
+        while len(_kinds) > MOST_KINDS:
+            _kinds.popitem(last=False)
+    _kinds.move_to_end(key)
+    return kind
 
 
 def _build(kind: _Kind, found: plans.Plan) -> None:

@@ -31,6 +31,7 @@ class Stats:
     n_rows_evaluated: int
     wall_seconds: float
     f_seconds: float = float("nan")  # of them in the vector field; NaN where not measured
+    engine: str = "plain"  # what ran: "plain" or "compiled"
 
     def __getitem__(self, name: str) -> Any:
         """Return a count by its name, `stats["n_steps"]`."""

@@ -199,7 +199,7 @@ def solve_ivp(
         if recorder is not None:
             recorder.broken_off(error, time.perf_counter() - began)
         raise
-    solution = _solution(problem, outcome, ys, record, log, began)
+    solution = _solution(problem, outcome, ys, record, log, began, choice.engine)
     if recorder is not None:
         recorder.end(solution)
     return solution
@@ -330,6 +330,7 @@ def _solution(
     record: DenseRecord | None,
     log: EventLog | None,
     began: float,
+    engine: str,
 ) -> Solution:
     layout, times = problem.field.layout, problem.times
     sign, t, last_dt = times.direction, outcome.t.detach(), outcome.last_dt
@@ -356,6 +357,7 @@ def _solution(
             n_rows_evaluated=calls * layout.batch if evaluated is None else evaluated,
             wall_seconds=time.perf_counter() - began,
             f_seconds=problem.field.seconds,
+            engine=engine,
         ),
         dense=None if record is None else record.finish(layout, times, outcome.t.detach()),
         events=log,

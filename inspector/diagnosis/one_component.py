@@ -6,6 +6,7 @@ import numpy as np
 
 from inspector.diagnosis.base import Finding, rule
 from inspector.diagnosis.case import Case, percent
+from inspector.diagnosis.stability_limited import limited_by_stability
 
 SHARE = 0.95
 FEWEST = 50
@@ -27,6 +28,8 @@ def look(case: Case) -> Iterator[Finding]:
     share = float(number[worst] / number.sum())
     if share < SHARE:
         return
+    if limited_by_stability(case).mean() > 0.5:
+        return  # it is the stiff one
     where = component == worst
     rows = case.worst(case.per_row(where) / case.lengths)
     yield Finding(

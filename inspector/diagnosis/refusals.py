@@ -6,7 +6,7 @@ import numpy as np
 
 from inspector.diagnosis.base import Finding, rule
 from inspector.diagnosis.case import Case, named, percent
-from inspector.diagnosis.discontinuity import bursts
+from inspector.diagnosis.discontinuity import look as jumps
 from inspector.diagnosis.oscillating import FEWEST
 
 REFUSED = 0.25  # share of a row's attempts
@@ -22,7 +22,7 @@ def look(case: Case) -> Iterator[Finding]:
     struck = (steps >= FEWEST) & (share >= REFUSED) & arrived
     if not struck.any() or refused.sum() < LOST * steps.sum():
         return
-    if len(case.starts) and bursts(case)[2].sum() > 0.3 * refused.sum():
+    if any(jumps(case)):
         return  # a jump, see `discontinuity`
     rows = case.worst(np.where(struck, refused, -1.0), np.arange(case.batch))[: int(struck.sum())]
     settings = dict(case.start.get("controller_settings") or {})

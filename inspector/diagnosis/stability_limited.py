@@ -65,6 +65,14 @@ def stable_part(case: Case, far: float) -> np.ndarray:
     return near
 
 
+def limited_by_stability(case: Case) -> np.ndarray:
+    """Return which attempts stability limited, `(N,)` bool; none where that is not known."""
+    function = case.stability
+    if function is None or not case.explicit or not case.has("stiffness"):
+        return np.zeros(len(case.instance), bool)
+    return stable_part(case, limit(function))
+
+
 def implicit_for(case: Case) -> str:
     """Return the implicit method that suits tolerance and size."""
     if case.dim > 100:

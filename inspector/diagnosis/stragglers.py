@@ -9,6 +9,7 @@ from inspector.diagnosis.case import Case, percent
 
 WASTED = 0.3  # of the evaluated rows
 UNEVEN = 2.0  # slowest row over the median
+FEWEST = 30  # attempts of the slowest row, below which it does not matter
 
 
 @rule("stragglers", title="Finished rows are evaluated along with slow ones")
@@ -21,11 +22,11 @@ def look(case: Case) -> Iterator[Finding]:
         return
     wasted = 1 - needed / evaluated
     middle = float(np.median(steps))
-    if wasted < WASTED or steps.max() < UNEVEN * max(middle, 1):
+    if wasted < WASTED or steps.max() < max(UNEVEN * middle, FEWEST):
         return
     rows = case.worst(steps, np.arange(case.batch))
     compiled = str(case.start.get("engine")) == "compiled"
-    can = case.explicit and not compiled
+    can = case.explicit and not compiled and not case.spec.get("gradient")
     yield Finding(
         evidence=(
             f"{percent(wasted)} of the evaluated rows had ended already: row {rows[0]} took "

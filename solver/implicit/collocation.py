@@ -185,7 +185,8 @@ class CollocationStepper(ImplicitStepper, ReplayingStepper):
         h, active = dt.to(self._real)[:, None], self._active(dt)
         times = self._times(t, dt, t_next)
         with torch.no_grad():
-            self._jacobian_for(t, y, active)
+            self._jacobian_for(t, y, h, active)
+            self._solver.doubt(h.detach()[:, 0], self._current)
             solved = self._iterate(t, h.detach(), times, y.detach(), active)
             z = solved.z.masked_fill(~(active & solved.ok)[:, None], 0.0)
         self.unsolved = active & ~solved.ok & solved.finite

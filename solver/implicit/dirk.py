@@ -121,7 +121,8 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
         """Solve all stages; return the state at the end, NaN in rows without a solution."""
         h, active = dt.to(self._real)[:, None], self._active(dt)
         with torch.no_grad():
-            self._factor(self._jacobian_for(t, y, active), h, active)
+            self._factor(self._jacobian_for(t, y, h, active), h, active)
+            self._solver.doubt(h.detach()[:, 0], self._current)
         scale, size = self._scales(y)
         hk, states, ok, finite = [h * self._start], [y], active, torch.ones_like(active)
         for i in range(1, self._count):

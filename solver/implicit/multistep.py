@@ -138,7 +138,8 @@ class BdfStepper(ImplicitStepper):
         t_next = t_next.detach()
         scale, size = self._scales(y)
         hb = (h / lead)[:, 0]
-        matrix = [self._jacobian_for(t, y, active).shifted(hb, active)]
+        matrix = [self._jacobian_for(t, y, h, active).shifted(hb, active)]
+        self._solver.doubt(h[:, 0], self._current)
 
         def renew(z: Tensor, rows: Tensor) -> None:
             if bool(rows.any()):

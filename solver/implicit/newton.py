@@ -10,6 +10,7 @@ from solver.norms import power, rms_norm
 
 LIMIT, TIGHT_LIMIT = 8, 30  # iterations
 FASTEST = 0.02  # what a rate is remembered as at least: smaller ones are made of rounding errors
+LASTS = 8  # solves for which a rate is trusted that is not measured again
 POOR = 0.4  # rate in tight mode, where no smaller step helps, above which a row gets a new matrix
 RENEW = (8, 14, 20, 25)  # iterations of it after which all slow rows get one
 
@@ -61,6 +62,9 @@ class Newton:
         self._fine = 64 * self._eps
         # What the first iteration is judged by, rate / (1 - rate) of the solve before, (B,)
         self.rate = torch.ones(len(like), dtype=like.dtype, device=like.device)
+        # Where the rate was last measured, (B,): the step's size, and how many solves ago.
+        self._h, self._fresh = self.rate * 0, self.rate > 0
+        self._measured_at, self._ago = self._h, self._h.long()
         rtol = torch.as_tensor(rtol, dtype=like.dtype, device=like.device)
         smallest = rtol.amin(dim=-1) if rtol.ndim == 2 else rtol.amin()
         floor = 10 * self._eps / smallest.clamp_min(self._eps)
@@ -70,6 +74,27 @@ class Newton:
     def kappa(self) -> float:
         """What the error that is left may be at most, in tolerances, of the strictest row."""
         return float(self._kappa.min()) if self._kappa.numel() else 0.03
+
+    def doubt(self, h: Tensor, fresh: Tensor) -> None:
+        """Trust what is known of the rate no more where it is of another step size, or old.
+
+        A matrix of another place may make the first correction small however far off it is.
+
+        Args:
+            h: size of the step, `(B,)`.
+            fresh: rows whose Jacobian is of this step, `(B,)` bool.
+        """
+        h = h.to(self.rate.dtype)
+        near = (h <= 2 * self._measured_at) & (h >= 0.5 * self._measured_at)
+        trusted = fresh | (near & (self._ago <= LASTS))
+        self.rate = torch.where(trusted, self.rate, torch.inf)
+        self._h, self._fresh = h, fresh
+
+    def _note(self, iterations: Tensor, active: Tensor) -> None:
+        """Note which rows have measured their rate."""
+        measured = active & ((iterations > 1) | self._fresh)
+        self._measured_at = torch.where(measured, self._h, self._measured_at)
+        self._ago = torch.where(measured, 0, self._ago + active.long())
 
     def solve(
         self,
@@ -136,6 +161,7 @@ class Newton:
                     slow = slow | (rate > 0.2) | (rate == 0)
                 renew(z, going & slow)
         self.rate = torch.where(known.isfinite(), known, 1.0)
+        self._note(iterations, active)
         return Solved(z, ok, finite, iterations, rate)
 
     def _at_rounding(

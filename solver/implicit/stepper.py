@@ -16,6 +16,7 @@ from solver.problem import Field, real_dtype
 
 GOLDEN = 0.6180339887498949
 PRODUCTS = 4  # with the Jacobian, to estimate its spectral radius
+FAR, OLD = 10.0, 30  # growth of the step, and attempts, after which a Jacobian is taken anew
 SLOW = 1e-3  # rate of Newton's iteration above which the next step wants a new Jacobian
 
 
@@ -53,6 +54,8 @@ class ImplicitStepper(Stepper):
         self._counts = self.counts = Counts(like)
         self._j: Matrix | None = None
         never = torch.zeros(len(like), dtype=torch.bool, device=like.device)
+        self._h_of_j = torch.zeros(len(like), dtype=self._real, device=like.device)
+        self._age_of_j = never.long()  # attempts since the Jacobian was taken, and its step size
         self._current = never  # rows whose Jacobian was taken at their present state
         self._slow = never  # rows whose iteration asks for a new one
         self._warm = False  # whether the power iteration has been under way before
@@ -149,9 +152,20 @@ class ImplicitStepper(Stepper):
         assert self._j is not None
         return self._j
 
-    def _jacobian_for(self, t: Tensor, y: Tensor, active: Tensor) -> Matrix:
-        """Return the Jacobian of every row, new in those that ask for one."""
-        wanted = active if self._j is None else active & self._slow & ~self._current
+    def _jacobian_for(self, t: Tensor, y: Tensor, h: Tensor, active: Tensor) -> Matrix:
+        """Return the Jacobian of every row, new in those that ask for one.
+
+        Args:
+            t, y: start of the step.
+            h: its size, `(B, 1)`.
+            active: rows that move, `(B,)` bool.
+        """
+        h = h.detach()[:, 0]
+        # One of a place far behind can make all corrections small, and so look good.
+        far = (h > FAR * self._h_of_j) | (self._age_of_j >= OLD)
+        wanted = active if self._j is None else active & (self._slow | far) & ~self._current
+        self._h_of_j = torch.where(wanted, h, self._h_of_j)
+        self._age_of_j = (self._age_of_j + 1).masked_fill(wanted, 0)
         if self._j is None or bool(wanted.any()):
             self._take_jacobian(self._at_start(t), y, wanted)
             self._current = self._current | wanted

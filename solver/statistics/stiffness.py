@@ -1,7 +1,8 @@
 """How large the field's Jacobian is in a step: what an explicit method has to resolve."""
 
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -56,55 +57,54 @@ class StiffnessReal(_Eigenvalue):
 
 def largest_eigenvalue(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Return size and real part of the eigenvalue that vectors tell, `(n, R, B, D) -> (n, B)`."""
-    axis = 3
-    if vectors.shape[3] <= NARROW and type(vectors) is Tensor:  # sums over few numbers are slow
+    axis, on_host = 3, type(vectors) is Tensor and vectors.device.type == "cpu"
+    if on_host and vectors.shape[3] <= NARROW:  # sums over few numbers are slow
         vectors, axis = vectors.transpose(2, 3).contiguous(), 2
-    square = (vectors * vectors).sum(dim=axis)  # (n, R, B)
-    beside = (vectors[:, 1:] * vectors[:, :-1]).sum(dim=axis)
-    size = (square[:, 1] / square[:, 0]).sqrt()
-    real = beside[:, 0] / square[:, 0]
-    if vectors.shape[1] <= 2:
-        return size, real
-    across = (vectors[:, 4:] * vectors[:, 2:-2]).sum(dim=axis)
-    return by_powers(square[:, 2:], beside[:, 2:], across, size, real)
+    products = [(vectors * vectors).sum(dim=axis), (vectors[:, 1:] * vectors[:, :-1]).sum(dim=axis)]
+    if vectors.shape[1] > 2:
+        products.append((vectors[:, 4:] * vectors[:, 2:-2]).sum(dim=axis))
+    if not on_host:
+        return by_products(torch, *products)
+    with np.errstate(all="ignore"):  # small arrays are numpy's strength
+        size, real = by_products(np, *(part.numpy() for part in products))
+    return torch.from_numpy(size), torch.from_numpy(real)
 
 
-def by_powers(
-    square: Tensor, beside: Tensor, across: Tensor, size: Tensor, real: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return the largest root of the recurrence that a sequence of powers follows, `(n, B)`.
+def by_products(xp: Any, square: Any, beside: Any, across: Any = None) -> tuple[Any, Any]:
+    """Return size and real part of the largest eigenvalue, `(n, B)` each.
 
     For a linear field `x[m] = (h J) ** m x[0]` soon consists of one or two eigenvectors, and then
     `x[m + 1] = a x[m] + b x[m - 1]` for all m; a and b by least squares over all equations, each
-    scaled to its left side. Where that does not hold, the field is not linear enough.
+    scaled to its left side. Where that does not hold, the field is not linear enough, and the pair
+    of vectors that comes first tells.
 
     Args:
-        square, beside, across: products of x[m] with x[m], x[m + 1] and x[m + 2], `(n, .., B)`.
-        size, real: the estimate where no recurrence holds.
-
-    Returns:
-        Size and real part.
+        xp: torch or numpy, whose arrays the others are.
+        square, beside, across: products of vectors with themselves, the next and the one after,
+            `(n, .., B)`; `across` without the pair, None where there are no others.
     """
+    size, real = xp.sqrt(square[:, 1] / square[:, 0]), beside[:, 0] / square[:, 0]
+    if across is None:
+        return size, real
+    square, beside = square[:, 2:], beside[:, 2:]
     # Where the pair all but coincides its quotient may be anything; powers are never far too small.
-    capped = torch.minimum(size, (square[:, -1] / square[:, -2]).sqrt())
+    capped = xp.minimum(size, xp.sqrt(square[:, -1] / square[:, -2]))
     size, real = capped, real * (capped / size)
     count = across.shape[1]
     weight = 1 / square[:, 2:]
-    g11, r1 = (square[:, 1:-1] * weight).sum(dim=1), (beside[:, 1:] * weight).sum(dim=1)
+    g11, r1 = (square[:, 1:-1] * weight).sum(1), (beside[:, 1:] * weight).sum(1)
+    g10, g00 = (beside[:, :-1] * weight).sum(1), (square[:, :-2] * weight).sum(1)
+    r0 = (across * weight).sum(1)
     single = r1 / g11
-    explained = r1 * single  # of the squares, by one eigenvalue
-    g10, g00 = (beside[:, :-1] * weight).sum(dim=1), (square[:, :-2] * weight).sum(dim=1)
-    r0 = (across * weight).sum(dim=1)
     determinant = g11 * g00 - g10 * g10
-    a = (r1 * g00 - r0 * g10) / determinant
-    b = (g11 * r0 - g10 * r1) / determinant
+    a, b = (r1 * g00 - r0 * g10) / determinant, (g11 * r0 - g10 * r1) / determinant
     half = a * 0.5
     inside = half * half + b
-    root = inside.clamp(min=0.0).sqrt()
-    larger = torch.where(half < 0, half - root, half + root)
     pair = inside < 0  # of complex roots, the square of whose size is -b
+    root = xp.sqrt(abs(inside))
+    larger = xp.where(half < 0, half - root, half + root)
     holds = a * r1 + b * r0 > count * (1 - DOUBLE**2)
-    size = torch.where(holds, torch.where(pair, (-b).clamp(min=0.0).sqrt(), larger.abs()), size)
-    real = torch.where(holds, torch.where(pair, half, larger), real)
-    simple = explained > count * (1 - SIMPLE**2)
-    return torch.where(simple, single.abs(), size), torch.where(simple, single, real)
+    size = xp.where(holds, xp.where(pair, xp.sqrt(abs(b)), abs(larger)), size)
+    real = xp.where(holds, xp.where(pair, half, larger), real)
+    simple = r1 * single > count * (1 - SIMPLE**2)
+    return xp.where(simple, abs(single), size), xp.where(simple, single, real)

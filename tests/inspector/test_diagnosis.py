@@ -15,6 +15,7 @@ from inspector.diagnosis import Case, Finding, diagnose, rule, rules
 from inspector.diagnosis.base import _registered
 from inspector.run import Run
 from solver import solve_ivp
+from solver.catalogue import controller_by_name
 
 
 def van_der_pol(mu: float | list[float]) -> Callable[..., torch.Tensor]:
@@ -71,8 +72,8 @@ CASES: dict[str, tuple[Solve, Solve]] = {  # rule -> one that triggers it, one t
         (lorenz, torch.ones(1, 3), 10.0, {}),
     ),
     "tolerance_resolution": (
-        (decay, ONE.float(), 1.0, {"rtol": 1e-7, "atol": 1e-9}),
-        (decay, ONE.float(), 1.0, {"rtol": 1e-4, "atol": 1e-6}),
+        (decay, ONE, 1.0, {"narrow": True, "rtol": 1e-7, "atol": 1e-9}),
+        (decay, ONE, 1.0, {"narrow": True, "rtol": 1e-4, "atol": 1e-6}),
     ),
     "time_resolution": (
         (lambda t, y: -(t[:, None] - 1e4).cos() * 40 * y, ONE, 10.0,
@@ -113,9 +114,8 @@ def recorded(path: Path, solve: Solve, **more: Any) -> Run:
     f, y0, span, options = solve
     options = {"rtol": 1e-5, "atol": 1e-7} | options
     t0 = options.pop("t0", 0.0)
+    y0 = y0.float() if options.pop("narrow", False) else y0.double()
     if "safety" in options:
-        from solver.catalogue import controller_by_name
-
         options["controller"] = controller_by_name(
             options.pop("controller"), {"safety": options.pop("safety")}
         )
@@ -193,3 +193,127 @@ def test_reading_a_diagnosis_needs_no_torch():
 
     script = "import sys, inspector.diagnosis as d; d.rules(); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], timeout=60, check=False).returncode == 0
+
+
+def jumping(t: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Slides along y = 1, where it jumps: Newton's iteration goes from one side to the other."""
+    return torch.where(y > 1, -300.0 * (1 + (y - 1).abs().sqrt()), 300.0 * (1 + (1 - y)))
+
+
+def network(width: int) -> tuple[Callable[..., torch.Tensor], tuple[torch.Tensor, ...]]:
+    """Return a field that is a small network, and its weights."""
+    generator = torch.Generator().manual_seed(0)
+    first, second = (
+        torch.randn(shape, generator=generator).div_(width**0.5).requires_grad_()
+        for shape in ((2, width), (width, 2))
+    )
+    return lambda t, y: torch.tanh(y @ first) @ second, (first, second)
+
+
+def learnt(path: Path, adjoint: str, width: int = 64, batch: int = 32, **options: Any) -> Run:
+    """Take one gradient through a network and record it."""
+    f, weights = network(width)
+    with Inspector(path) as recorder:
+        sol = solve_ivp(
+            f, torch.ones(batch, 2), t0=0.0, t1=20.0, adjoint=adjoint, params=weights,
+            hooks=[recorder], **({"rtol": 1e-6, "atol": 1e-8} | options),
+        )  # fmt: skip
+        torch.autograd.grad(sol.ys.square().sum(), weights)
+    return open_run(path)
+
+
+def test_memory_that_another_mode_would_save(tmp_path: Path):
+    found = diagnose(learnt(tmp_path / "bad", "backprop"), only=["memory"])
+    assert [finding.change for finding in found.findings] == [{"adjoint": "symplectic"}]
+    assert found.findings[0].numbers["bytes"] > 3 * found.findings[0].numbers["needed"]
+    assert not diagnose(learnt(tmp_path / "good", "symplectic"), only=["memory"]).findings
+
+
+def test_an_error_of_the_continuous_adjoint(tmp_path: Path):
+    name = "continuous_adjoint"
+    found = diagnose(learnt(tmp_path / "bad", "continuous", 4, 2), only=[name])
+    assert [finding.rule for finding in found.findings] == [name]
+    assert not diagnose(learnt(tmp_path / "good", "symplectic", 4, 2), only=[name]).findings
+
+
+def test_newton_failing(tmp_path: Path):
+    bad = (jumping, torch.zeros(1, 1), 1.0, {"method": "kvaerno5", "max_steps": 400})
+    found = diagnose(recorded(tmp_path / "bad", bad), only=["newton"])
+    assert [finding.rule for finding in found.findings] == ["newton"]
+    good = (van_der_pol(100.0), START, 20.0, {"method": "kvaerno5"})
+    assert not diagnose(recorded(tmp_path / "good", good), only=["newton"]).findings
+
+
+@pytest.mark.parametrize(("grows", "expected"), [(3.0, ["growing_nfe"]), (1.0, [])])
+def test_a_training_whose_solves_become_dearer(tmp_path: Path, grows: float, expected: list[str]):
+    with Inspector(tmp_path / "run") as recorder:
+        for step in range(30):
+            speed = 5.0 * grows ** (step / 10)
+            with recorder.iteration(step):
+                solve_ivp(
+                    lambda t, y, speed=speed: speed * y.flip(1) * torch.tensor([1.0, -1.0]),
+                    torch.ones(4, 2), t0=0.0, t1=2.0, rtol=1e-5, atol=1e-7, hooks=[recorder],
+                )  # fmt: skip
+                recorder.log(loss=1.0)
+    found = diagnose(open_run(tmp_path / "run"), only=["growing_nfe"])
+    assert [finding.rule for finding in found.findings] == expected
+
+
+def test_compiling_for_a_single_short_solve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("STEPSCOPE_CACHE", str(tmp_path / "cache"))
+    number = 1.0 + torch.rand(1).item()
+    solve = (lambda t, y: -y * number - y.tanh() * 0.25, ONE, 1.0, {"engine": "compiled"})
+    found = diagnose(recorded(tmp_path / "bad", solve), only=["compiling"])
+    assert [finding.change for finding in found.findings] == [{"engine": "plain"}]
+    again = diagnose(recorded(tmp_path / "good", solve), only=["compiling"])
+    assert not again.findings
+
+
+def test_accepting_and_refusing_in_turn(tmp_path: Path):
+    # Where stability limits the steps, a controller without memory overshoots each time.
+    stiff = (lambda t, y: -200 * (y - t[:, None].cos()), ONE, 10.0)
+    gains = controller_by_name("i", {"safety": 0.999})
+    bad = {"method": "dopri8", "controller": gains, "rtol": 1e-4, "atol": 1e-6}
+    found = diagnose(recorded(tmp_path / "bad", (*stiff, bad)), only=["oscillating"])
+    assert [finding.rule for finding in found.findings] == ["oscillating"]
+    assert found.findings[0].change == {"controller": {"name": "digital_filter", "filter": "h211b"}}
+    good = bad | {"controller": "h211b"}
+    assert not diagnose(recorded(tmp_path / "good", (*stiff, good)), only=["oscillating"]).findings
+
+
+GAIN = {  # rule -> what its change must bring down, and to what share
+    "stability_limited": ("attempts", 0.4),
+    "refusals": ("refused", 0.7),
+    "stragglers": ("evaluated rows", 0.8),
+    "first_step": ("attempts", 0.9),
+    "discontinuity": ("attempts", 0.5),
+    "joint_stepping": ("evaluations", 0.6),
+}
+
+
+@pytest.mark.parametrize("name", GAIN)
+def test_trying_a_change_gains_what_the_rule_says(name: str, tmp_path: Path):
+    from app.worker import record
+    from inspector import queries
+
+    spread = {"parameter": "mu", "low": 2.0, "high": 60.0, "scale": "log"}
+    oscillator = {"problem": "van_der_pol", "spread": spread, "batch": 6, "engine": "plain"}
+    specs: dict[str, dict[str, Any]] = {
+        "stability_limited": oscillator,
+        "refusals": {
+            "problem": "lorenz", "batch": 4, "controller": {"name": "integral", "safety": 0.999},
+        },
+        "stragglers": oscillator,
+        "first_step": {"problem": "lotka_volterra", "batch": 4, "dt0": 1e-12, "t1": 4.0},
+        "discontinuity": {"problem": "discontinuous", "batch": 4, "rtol": 1e-6, "atol": 1e-8},
+        "joint_stepping": oscillator | {"stepping": "joint"},
+    }  # fmt: skip
+    record(specs[name], tmp_path / "before")
+    before = open_run(tmp_path / "before")
+    finding = diagnose(before, only=[name]).findings[0]
+    assert finding.change is not None
+    record(specs[name] | dict(finding.change), tmp_path / "after")
+    table = queries.compare(before, open_run(tmp_path / "after")).set_index("quantity")
+    quantity, share = GAIN[name]
+    assert float(table["b"][quantity]) < share * float(table["a"][quantity])
+    assert float(table["b"]["failed instances"]) == 0

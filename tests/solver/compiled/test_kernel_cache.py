@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from solver import PID, Hook, engines, solve_ivp
+from solver import PID, Hook, compile, engines, solve_ivp
 from solver.compiled import build
+from solver.errors import InvalidArgument
 
 SOLVE = """
 import time, torch
@@ -145,3 +146,48 @@ def test_auto_compiles_beside_the_solves_once_they_have_cost_enough(empty_cache,
         solve(f, engine="auto", hooks=[hook])
         time.sleep(0.05)
     assert hook.name == "compiled"
+
+
+def test_compiling_ahead_leaves_nothing_to_compile(empty_cache):
+    calls = []
+
+    class Watch(Hook):
+        """Counts what it is told."""
+
+        statistics = ("factor", "limiter")
+
+        def on_solve_start(self, info):
+            calls.append(info.engine)
+
+    def f(t, y):
+        return -y / (9.0 + torch.sinh(y).abs())
+
+    y0, watch = torch.ones(3, 2), Watch()
+    assert compiled_by(lambda: compile(f, y0, t0=0.0, t1=1.0, hooks=[watch])) == 1
+    assert calls == []
+    for engine in ("compiled", "auto"):
+        run = lambda: solve(f, batch=8, engine=engine, hooks=[watch], rtol=1e-6)  # noqa: B023, E731
+        assert compiled_by(run) == 0
+    assert calls == ["compiled"] * 2
+    assert compile(f, y0, t0=0.0, t1=1.0, hooks=[watch]) < 1.0
+
+
+def test_compiling_ahead_says_why_it_cannot():
+    def f(t, y):
+        f.count = 1
+        return -y
+
+    given = (torch.ones(3, 2),), {"t0": 0.0, "t1": 1.0}
+    for field, method, why in (
+        (f, "tsit5", "writes to count"),
+        (decay(1.0), "kvaerno5", "kvaerno5"),
+    ):
+        with pytest.raises(InvalidArgument, match=f"f has no compiled form: .*{why}"):
+            compile(field, *given[0], **given[1], method=method)
+
+
+def test_the_solution_tells_which_engine_ran():
+    engines_run = [
+        solve(lambda t, y: -y, engine=engine).stats.engine for engine in ("plain", "compiled")
+    ]
+    assert engines_run == ["plain", "compiled"]
