@@ -129,9 +129,11 @@ def new_path(arguments: argparse.Namespace, name: str) -> Path:
     """Return the folder of a run that is not there yet.
 
     Raises:
-        ValueError: it is.
+        ValueError: it is, or the prefix leads out of the folder.
     """
-    path = arguments.runs / f"{arguments.prefix}-{name}"
+    from inspector import run_path
+
+    path = run_path(arguments.runs, f"{arguments.prefix}-{name}")
     if path.exists():
         raise ValueError(f"--prefix {arguments.prefix}: there is a run {path} already")
     return path

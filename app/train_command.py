@@ -53,9 +53,10 @@ def run_train(arguments: argparse.Namespace) -> int:
     if arguments.problem is None:
         return list_problems()
     from app.workers import new_run_id
+    from inspector import run_path
 
     spec = spec_of(arguments)
-    path = arguments.runs / (arguments.name or new_run_id(arguments.problem))
+    path = run_path(arguments.runs, arguments.name or new_run_id(arguments.problem))
     if path.exists():
         raise ValueError(
             f"--name {arguments.name}: there is such a run in {arguments.runs} already"

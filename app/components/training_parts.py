@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import explain, session, theme
 from app.cached import ask
-from app.components import run_header, run_overview
+from app.components import diagnosis, run_header, run_overview
 from app.components.chart import draw, heading, pair
 from app.figures.rank_seconds import rank_seconds_figure
 from app.figures.sample_history import sample_history_figure
@@ -212,7 +212,7 @@ def take_point(point: dict[str, Any]) -> None:
 
 
 def one_solve(run: "Run") -> None:
-    """Draw the raster of the solve that is picked."""
+    """Draw the raster of the solve that is picked, and what the rules find in it."""
     if run.n_solves == 0:
         return
     st.header("One solve", anchor=False)
@@ -239,3 +239,4 @@ def one_solve(run: "Run") -> None:
         st.info("No step of this solve is recorded.", icon=":material/hourglass_empty:")
         return
     run_overview.raster_of(run, solve, instances)
+    diagnosis.panel(run, solve, live=run.live)

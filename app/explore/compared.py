@@ -183,7 +183,7 @@ def numbers(runs: Mapping[str, "Run"], solve: int) -> pd.DataFrame:
         config[name] = st.column_config.NumberColumn(format=style)
         config[f"{name} %"] = st.column_config.NumberColumn("\u0394 %", format="%+.1f")
     st.dataframe(
-        shown, key="compare_numbers", hide_index=True, column_config=config,
+        shown, key="compare_numbers", hide_index=True, column_config=config, placeholder="",
         alt="Attempts, refusals, evaluations and seconds of each run, and the change in percent.",
     )  # fmt: skip
     return table

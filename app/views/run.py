@@ -56,7 +56,7 @@ def all_solves(run: "Run") -> None:
 
 def one_solve(run: "Run", solve: int) -> None:
     """Draw one solve: tiles, raster, how steps spread, what limited them, which rows failed."""
-    from inspector import queries
+    from inspector import queries, stiffness
 
     run_overview.settings(run, solve)
     run_overview.again(run)
@@ -99,7 +99,7 @@ def one_solve(run: "Run", solve: int) -> None:
         )
     left, right = pair("spread")
     with left:
-        shares = ask(queries.limiter_shares, run, solve)
+        shares = ask(stiffness.limited_shares, run, solve)
         draw(
             limiter_shares_figure(shares, colours),
             key="limiter_shares",

@@ -7,7 +7,7 @@ import numpy as np
 from inspector.diagnosis.base import Finding, rule
 from inspector.diagnosis.case import Case
 
-ROOM = 10  # a relative error below so many times the spacing of numbers is rounding
+ROOM = 8  # a relative error below so many times the spacing of numbers is rounding
 
 
 @rule("tolerance_resolution", title="The tolerance is below what the numbers resolve")

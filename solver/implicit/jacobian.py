@@ -15,6 +15,7 @@ from solver.norms import Tolerance
 from solver.problem import Field
 
 FEW = 12  # products up to which one after the other is faster than all in one
+BANDS = (1, 2, 4, 8, 16, 32)  # half widths that are tried
 LARGE = 512  # components from which "auto" makes no matrix
 
 
@@ -93,6 +94,8 @@ class Jacobian:
             "row": self.structure.row_colours(field.dim),
             "column": self.structure.column_colours(field.dim),
         }
+        # Whether the entries may turn out to lie in a band, which is then solved as one.
+        self._guesses = large and setup.linear == "auto"
         self._in_one = True  # whether all products can be taken in one
 
     def at(self, t: Tensor, y: Tensor, *, graph: bool = False, time: bool = False) -> Linearised:
@@ -122,6 +125,8 @@ class Jacobian:
                     raise
                 with torch.no_grad():  # weights made in inference mode take no part in autograd
                     slope = self._field(at, state)
+            if self._guesses and slope.requires_grad:
+                self._look_for_band(slope, at, state)
             if self.products:
                 by_state = self._free(at, state, graph=graph)
                 by_time = self._by_time(slope, at, state, graph=graph) if time else None
@@ -130,6 +135,35 @@ class Jacobian:
         if graph:
             return Linearised(slope, by_state, by_time)
         return Linearised(slope.detach(), by_state.detached(), _detached(by_time))
+
+    def _look_for_band(self, slope: Tensor, t: Tensor, state: Tensor) -> None:
+        """Find out whether all entries lie near the diagonal, by a product with random numbers."""
+        generator = torch.Generator().manual_seed(len(BANDS))
+        v = torch.randn(state.shape[1], generator=generator, dtype=torch.float64)
+        v = v.to(state.device, state.dtype).expand_as(state)
+        wanted = self._free(t, state, graph=False).times(v)
+        rounding = torch.finfo(state.dtype).eps ** 0.5 * wanted.abs().amax(dim=1, keepdim=True)
+        known = isinstance(self.structure, Banded)
+        for structure in [self.structure] if known else [Banded(w, w) for w in BANDS]:
+            self._take(structure)
+            (sums,) = self._products(slope, [state], graph=False, keep=True)
+            found = None if sums is None else structure.from_rows(sums).times(v)
+            near = found is None or (found - wanted).abs() <= rounding
+            if found is None or bool(torch.as_tensor(near).all()):
+                self.products = False
+                return
+        self._take(Full())
+        self.products, self._guesses = True, False
+
+    def _take(self, structure: Structure) -> None:
+        """Take entries to lie where `structure` says."""
+        if structure == self.structure:
+            return
+        self.structure = structure
+        self._colours = {
+            "row": structure.row_colours(self._field.dim),
+            "column": structure.column_colours(self._field.dim),
+        }
 
     def _free(self, t: Tensor, state: Tensor, *, graph: bool) -> Products:
         """Return the Jacobian as products with vectors."""
@@ -190,8 +224,9 @@ class Jacobian:
         if self._given is not None:
             return self._users(t, state), by_time
         by_state = found.pop() if found else None
-        if by_state is None:
-            by_state = state.new_zeros((self._count("row"), *state.shape))
+        if by_state is None:  # followed by the time alone, or not by the state at all
+            detached = slope.detach(), t.detach(), state.detach()
+            return self._differences(*detached, time=False)[0], by_time
         return self.structure.from_rows(by_state), by_time
 
     def _count(self, kind: str) -> int:

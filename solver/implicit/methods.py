@@ -33,8 +33,8 @@ class ImplicitMethod(Method):
         structure: where the Jacobian has entries, `Banded(lower, upper)`, `diagonal()` or
             `Pattern(mask)`: fewer products make it, and a band is solved as one. None: anywhere.
         linear: how linear systems are solved: "lu" makes the Jacobian and factors it, "gmres" needs
-            its products with vectors only; "auto" takes the latter for more than 512 components
-            of which nothing is declared.
+            its products with vectors only; "auto" makes no full matrix of more than 512
+            components of which nothing is declared: it looks for a band, or takes the latter.
 
     Raises:
         InvalidType: `jacobian` cannot be called, or `structure` is none.

@@ -143,7 +143,9 @@ class ImplicitStepper(Stepper):
         new = found.by_state.usable()
         if self._resting is not None:
             new = new.at_rest(self._resting[:, 0])
-        self._j = new if self._j is None else new.merged(rows, self._j)
+        # Of another kind where a band has turned out not to hold all: new everywhere.
+        same = type(new) is type(self._j)
+        self._j = new.merged(rows, self._j) if same and self._j is not None else new
 
     def _count_products(self, rows: Tensor) -> None:
         self._counts.add(rows.long())

@@ -57,17 +57,23 @@ class StiffnessReal(_Eigenvalue):
 
 def largest_eigenvalue(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Return size and real part of the eigenvalue that vectors tell, `(n, R, B, D) -> (n, B)`."""
-    axis, on_host = 3, type(vectors) is Tensor and vectors.device.type == "cpu"
-    if on_host and vectors.shape[3] <= NARROW:  # sums over few numbers are slow
-        vectors, axis = vectors.transpose(2, 3).contiguous(), 2
-    products = [(vectors * vectors).sum(dim=axis), (vectors[:, 1:] * vectors[:, :-1]).sum(dim=axis)]
-    if vectors.shape[1] > 2:
-        products.append((vectors[:, 4:] * vectors[:, 2:-2]).sum(dim=axis))
-    if not on_host:
-        return by_products(torch, *products)
+    if type(vectors) is not Tensor or vectors.device.type != "cpu":
+        return by_products(torch, *products(vectors, 3))
+    array, axis = vectors.numpy(), 3
+    if array.shape[3] <= NARROW:  # sums over few numbers are slow
+        array, axis = np.ascontiguousarray(array.transpose(0, 1, 3, 2)), 2
     with np.errstate(all="ignore"):  # small arrays are numpy's strength
-        size, real = by_products(np, *(part.numpy() for part in products))
+        size, real = by_products(np, *products(array, axis))
     return torch.from_numpy(size), torch.from_numpy(real)
+
+
+def products(x: Any, axis: int) -> tuple[Any, Any, Any]:
+    """Return products of vectors with themselves, the next and the one after, summed over `axis`.
+
+    The last without the pair that comes first; None where there is nothing else.
+    """
+    square, beside = (x * x).sum(axis), (x[:, 1:] * x[:, :-1]).sum(axis)
+    return square, beside, (x[:, 4:] * x[:, 2:-2]).sum(axis) if x.shape[1] > 2 else None
 
 
 def by_products(xp: Any, square: Any, beside: Any, across: Any = None) -> tuple[Any, Any]:

@@ -104,6 +104,17 @@ def test_the_command_trains_once_and_lists(tmp_path, capsys):
     assert cli.main([*ask, "--set", "hidden"]) == 1
 
 
+@pytest.mark.parametrize("name", ["../up", "a/b", "50 % / x=1", "..", "å…λ"])
+def test_a_name_that_is_none_of_a_run_is_refused(tmp_path, capsys, name):
+    runs = tmp_path / "runs"
+    ask = ["train", "neural_spiral", "--runs", str(runs), "--iterations", "1", "--name", name]
+    assert cli.main(ask) == 1
+    assert repr(name) in capsys.readouterr().err
+    assert cli.main(["experiment", "phases", "--runs", str(runs), "--prefix", "../up"]) == 1
+    assert not runs.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_app_starts_and_cancels_a_training(tmp_path):
     registry = workers.Workers(tmp_path)
     try:

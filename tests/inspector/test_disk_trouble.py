@@ -4,9 +4,11 @@ import logging
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -39,6 +41,69 @@ assert not whole
 assert len(caught) == 1, [str(one.message) for one in caught]
 assert "goes on" in str(caught[0].message) and "File too large" in str(caught[0].message), caught[0]
 """
+
+
+READ_ONLY = """
+import os, sys, tempfile, warnings
+import torch
+from torch import nn
+from inspector import Inspector
+from solver import solve_ivp
+torch.set_num_threads(1)
+net = nn.Linear(1, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+def train(path):
+    with Inspector(path) as insp:
+        insp.watch(net, optimizer)
+        for step in range(3):
+            with insp.iteration(step):
+                sol = solve_ivp(lambda t, y: net(y), torch.ones(2, 1), t0=0.0, t1=1.0, hooks=[insp])
+                sol.ys.sum().backward()
+                optimizer.step()
+                insp.log(loss=sol.ys.sum())
+        return insp.flush()
+
+with tempfile.TemporaryDirectory() as elsewhere:  # loads all that is loaded late
+    assert train(elsewhere + "/run")
+if os.geteuid() == 0:  # to whom no folder is closed
+    os.setegid(65534)
+    os.seteuid(65534)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    assert not train(sys.argv[1])
+assert len(caught) == 1, [str(one.message) for one in caught]
+assert "cannot write to" in str(caught[0].message), caught[0]
+"""
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_training_goes_on_in_a_folder_that_may_only_be_read(feed, there):
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name) / "runs"
+        root.mkdir()
+        if there:
+            with Inspector(root / "run") as inspector, inspector.iteration(0):
+                feed().into(inspector)
+                inspector.log(loss=1.0)
+        before = sorted(path.relative_to(root) for path in root.rglob("*"))
+        folders = [root, *(path for path in root.rglob("*") if path.is_dir())]
+        for folder in (root.parent, *folders):
+            folder.chmod(0o555)
+        try:
+            subprocess.run(
+                [sys.executable, "-W", "error", "-c", READ_ONLY, root / "run"],
+                check=True, timeout=300,
+            )  # fmt: skip
+        finally:
+            for folder in (root.parent, *folders):
+                folder.chmod(0o755)
+        assert sorted(path.relative_to(root) for path in root.rglob("*")) == before
+        if there:
+            run = open_run(root / "run")
+            assert run.status == "finished"
+            assert run.iterations()["loss"].tolist() == [1.0]
+            assert run.verify() == []
 
 
 @pytest.mark.parametrize("limit", [300, 3_000, 40_000])

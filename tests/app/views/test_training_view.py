@@ -193,3 +193,10 @@ def test_a_training_is_started_with_the_settings_on_the_left(open_view, training
     assert read_plan(spec).problem.name == "digits_classifier"
     cancel = next(button for button in app.button if button.key == "do_cancel_training")
     assert cancel.disabled
+
+
+def test_the_rules_judge_the_training_and_the_solve_that_is_picked(open_view, tmp_path):
+    write_training(tmp_path / "runs" / "growing", range(40))
+    app = open_view("training", tmp_path / "runs", run="growing", solve="3")
+    text = " ".join(str(part.value) for part in app.markdown)
+    assert "Solves become dearer in the course of the training" in text
