@@ -134,14 +134,15 @@ def studied(spec: Mapping[str, Any], arguments: argparse.Namespace) -> Iterator[
     """Yield the entries of a study, recorded as a run if a name is given, with progress.
 
     Raises:
-        ValueError: there is such a run.
+        ValueError: there is such a run, or the name leads out of the folder.
     """
     from app.worker import STUDIES, record_study
+    from inspector import run_path
     from inspector.studies import Study
 
     with without_profiler_noise() as terminal:
         if arguments.name:
-            path = arguments.runs / arguments.name
+            path = run_path(arguments.runs, arguments.name)
             if path.exists():
                 raise ValueError(f"--name {arguments.name}: there is such a run already")
             record_study(spec, path)
