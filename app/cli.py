@@ -168,9 +168,10 @@ def run_spec(arguments: argparse.Namespace) -> int:
     spec = spec.get("spec", spec)  # a whole run.json will do
     from app.worker import STUDIES, record, record_comparison, record_study
     from app.workers import new_run_id
+    from inspector import run_path
 
     name = arguments.name or new_run_id(str(spec.get("problem", "run")))
-    path = arguments.runs / name
+    path = run_path(arguments.runs, name)
     if path.exists():
         raise ValueError(f"--name {name}: there is such a run in {arguments.runs} already")
     if spec.get("kind") == "adjoints":
