@@ -8,7 +8,8 @@ from torch import Tensor
 
 from solver.adjoints.graph import leaf, zero_if_none
 from solver.adjoints.parameters import VectorJacobian
-from solver.adjoints.replay import Replay, Step, StepCotangents, StepReverser
+from solver.adjoints.replay import Replay
+from solver.adjoints.reverser import Step, StepCotangents, StepReverser
 from solver.dense import horner
 from solver.errors import InvalidArgument
 from solver.loop import Problem

@@ -11,7 +11,8 @@ from torch import Tensor
 from solver.adjoints.aca import WholeStep
 from solver.adjoints.mesh import Mesh, MeshRecord, Window
 from solver.adjoints.parameters import VectorJacobian
-from solver.adjoints.replay import Replay, StepReverser
+from solver.adjoints.replay import Replay
+from solver.adjoints.reverser import StepReverser
 from solver.bounds import Bounds, Help, check_bounds
 from solver.errors import InvalidArgument
 from solver.loop import Problem

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from solver.adjoints.graph import leaf
 from solver.adjoints.parameters import VectorJacobian
-from solver.adjoints.replay import Step, StepCotangents, StepReverser
+from solver.adjoints.reverser import Step, StepCotangents, StepReverser
 from solver.loop import Problem
 from solver.methods.explicit_rk import BufferStages
 from solver.methods.tableau import ButcherTableau

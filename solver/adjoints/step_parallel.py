@@ -13,7 +13,7 @@ from torch import Tensor
 from solver.adjoints.graph import leaf
 from solver.adjoints.measure import graph_bytes
 from solver.adjoints.parameters import VectorJacobian
-from solver.adjoints.replay import Step, StepCotangents, StepReverser
+from solver.adjoints.reverser import Step, StepCotangents, StepReverser
 from solver.adjoints.stages import Reading, StageByStage, inner
 from solver.loop import Problem
 from solver.methods.tableau import ButcherTableau

@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar, Literal, final
 
 from solver.adjoints.aca import WholeStep
 from solver.adjoints.parameters import VectorJacobian
-from solver.adjoints.replay import Replay, StepReverser
+from solver.adjoints.replay import Replay
+from solver.adjoints.reverser import StepReverser
 from solver.adjoints.stages import StageByStage
 from solver.adjoints.step_parallel import StepParallel
 from solver.bounds import Bounds, Help, check_bounds

@@ -111,6 +111,13 @@ def test_a_name_that_is_none_of_a_run_is_refused(tmp_path, capsys, name):
     assert cli.main(ask) == 1
     assert repr(name) in capsys.readouterr().err
     assert cli.main(["experiment", "phases", "--runs", str(runs), "--prefix", "../up"]) == 1
+    study = ["work-precision", "lotka_volterra", "--methods", "tsit5", "--rtols", "1e-3"]
+    assert cli.main([*study, "--runs", str(runs), "--name", name]) == 1
+    assert not runs.exists()
+    spec = tmp_path / "spec.json"
+    spec.write_text('{"problem": "lotka_volterra", "batch": 2, "t1": 0.1}')
+    assert cli.main(["run", str(spec), "--runs", str(runs), "--name", name]) == 1
+    spec.unlink()
     assert not runs.exists()
     assert list(tmp_path.iterdir()) == []
 
