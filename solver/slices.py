@@ -153,7 +153,10 @@ def _join_stats(parts: Sequence[Stats]) -> Stats:
     joined: dict[str, Any] = {}
     for field in dataclasses.fields(Stats):
         values = [getattr(part, field.name) for part in parts]
-        joined[field.name] = torch.cat(values) if isinstance(values[0], Tensor) else sum(values)
+        if isinstance(values[0], Tensor):
+            joined[field.name] = torch.cat(values)
+        else:
+            joined[field.name] = values[0] if isinstance(values[0], str) else sum(values)
     return Stats(**joined)
 
 

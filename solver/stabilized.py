@@ -80,6 +80,7 @@ class StabilizedStepper(ReplayingStepper):
         self._start = self._end = torch.zeros_like(like)
         self._radius = torch.zeros(len(like), dtype=self._real, device=like.device)
         self._age = torch.full_like(self._radius, LASTS, dtype=torch.int64)
+        self._open = False  # whether the attempt made last was not taken further
         self._vector: Tensor | None = None
         self._behind: Tensor | None = None  # (B,) times just behind a jump
         self._resting: Tensor | None = None
@@ -114,6 +115,9 @@ class StabilizedStepper(ReplayingStepper):
 
     def attempt(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Trial:
         """Try one step; the estimate of its error is not part of autograd's graph."""
+        if self._open:  # nobody moved, so nobody advanced
+            self._look_again(torch.ones_like(dt, dtype=torch.bool))
+        self._open = True
         with torch.no_grad():
             active = dt > 0
             if self._resting is not None:
@@ -166,7 +170,8 @@ class StabilizedStepper(ReplayingStepper):
         if self._behind is not None:
             t = torch.maximum(t, self._behind)
         slope = self._start.detach()
-        vector = slope if self._vector is None else self._vector
+        before = torch.zeros_like(slope) if self._vector is None else self._vector
+        vector = torch.where((before == 0).all(dim=1, keepdim=True), slope, before)
         # A start that is an eigenvector itself would never show the others.
         bent = 1 + 0.1 * torch.cos(torch.arange(y.shape[1], device=y.device).to(self._real))
         vector = (vector * bent).nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
@@ -189,7 +194,7 @@ class StabilizedStepper(ReplayingStepper):
                 break
         found = SPARE * known
         self._radius = torch.where(rows, found, self._radius)
-        self._vector = vector
+        self._vector = torch.where(rows[:, None], vector, before)
         self._age = self._age.masked_fill(rows, 0)
 
     def replay(
@@ -215,11 +220,15 @@ class StabilizedStepper(ReplayingStepper):
 
     def advance(self, moved: Tensor) -> None:
         """Go on from the attempt just made in the rows `moved (B,)`."""
+        self._open = False
         self._start = torch.where(moved[:, None], self._end, self._start)
-        # After a refusal the spectrum is looked at again, unless that was just done.
-        refused = ~moved & (self._h.detach()[:, 0] > 0)
-        again = torch.where(refused & (self._age > 0), LASTS, self._age)
-        self._age = torch.where(moved, self._age + 1, again)
+        self._look_again(~moved)
+        self._age = torch.where(moved, self._age + 1, self._age)
+
+    def _look_again(self, refused: Tensor) -> None:
+        """Look at the spectrum of `refused (B,)` rows again, unless that was just done."""
+        refused = refused & (self._h.detach()[:, 0] > 0) & (self._age > 0)
+        self._age = self._age.masked_fill(refused, LASTS)
 
     def restart(self, t: Tensor, y: Tensor, rows: Tensor) -> None:
         """Evaluate the start slope of `rows (B,)` anew."""
@@ -230,6 +239,7 @@ class StabilizedStepper(ReplayingStepper):
 
     def keep(self) -> Any:
         """Return counts and what is known of the spectrum."""
+        self._open = False  # the same attempt is made once more
         return self._counts.kept(), self._radius, self._age, self._vector
 
     def restore(self, kept: Any) -> None:

@@ -51,7 +51,8 @@ class RunFolder:
         """`running`, `finished`, `failed`, `cancelled`, `interrupted` (killed) or `empty`."""
         logged = (*self._scalars.values(), *self._iterations.values())
         anything = bool(self._solves) or any(records for _, records in logged)
-        return overall_status(self._writers, self.meta, anything)
+        sessions = self.sessions()
+        return overall_status(self._writers, self.meta, anything, sessions)
 
     @property
     def live(self) -> bool:

@@ -176,9 +176,15 @@ def rank_of(writer: str) -> int:
 
 
 def overall_status(
-    writers: Mapping[str, WriterState], meta: Mapping[str, Any], anything: bool
+    writers: Mapping[str, WriterState],
+    meta: Mapping[str, Any],
+    anything: bool,
+    sessions: Mapping[str, int],
 ) -> str:
-    """Return the status of a run: what its last writers say, not those before a resume."""
+    """Return the status of a run: what its last writers say, not those before a resume.
+
+    These are all of the last session, and who was still seen when one of them started.
+    """
     if any(writer.alive for writer in writers.values()):
         return "running"
     if not writers:
@@ -186,8 +192,13 @@ def overall_status(
         status = "interrupted" if status in ("", "running") else status
         return status if anything else "empty"
     latest = max(process.started(writer.record) for writer in writers.values())
-    last = [writer for writer in writers.values() if writer.last_sign >= latest]
-    found = {writer.status for writer in last or writers.values()}
+    session = max(sessions.get(token, 0) for token in writers)
+    last = {
+        writer.status
+        for token, writer in writers.items()
+        if writer.last_sign >= latest or sessions.get(token, 0) == session
+    }
+    found = last or {writer.status for writer in writers.values()}
     for status in ("failed", "interrupted", "cancelled"):
         if status in found:
             return status if anything or status != "interrupted" else "empty"

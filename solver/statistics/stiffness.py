@@ -28,7 +28,7 @@ class _Eigenvalue(Statistic):
             return attempts.error_ratio * torch.nan
         found = largest_eigenvalue(probe.vectors)[self.real]
         rate = probe.spread(found / probe.dt.to(found.dtype))
-        return rate * attempts.dt.to(rate.dtype)
+        return torch.where(attempts.running, rate * attempts.dt.to(rate.dtype), 0.0)
 
 
 @final

@@ -215,9 +215,9 @@ def test_a_row_without_a_span_does_not_poison_shared_gradients(start):
 def test_gradients_of_a_row_are_its_own_however_others_fail(name, adjoint):
     """Beside rows that run out of steps, whose field turns NaN or is NaN always, and blow up."""
     settings = {"dt0": 0.02} if name not in ADAPTIVE else {"rtol": 1e-5, "dt_max": 0.2}
+    if name in ("bdf", "rkc2") and adjoint == "checkpoint_steps":
+        return  # refused, as its steps need those before
     if name == "bdf":
-        if adjoint == "checkpoint_steps":
-            return  # refused, as its steps need those before
         settings = {"rtol": 1e-3, "atol": 1e-4, "dt_max": 0.2}
     limit = torch.tensor([1000, 4, 1000, 1000, 1000])
     rate = torch.tensor([1.0, 1.0, 1.0, 1.0, 4.0])
