@@ -54,7 +54,9 @@ def test_any_measure_is_drawn_against_any_other(open_view, measured):
     app.toggle(key="wp_cloud").set_value(True).run()
     assert len(figure(app)["data"]) == before  # a batch's seconds belong to no row
     app.selectbox(key="wp_x").set_value("n_f_evals").run()
-    assert len(figure(app)["data"]) == before + 2
+    with_cloud = len(figure(app)["data"])
+    app.toggle(key="wp_cloud").set_value(False).run()
+    assert len(figure(app)["data"]) == with_cloud - 2
 
 
 def test_the_solve_behind_a_point_is_linked(open_view, measured):
