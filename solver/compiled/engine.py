@@ -175,7 +175,7 @@ class Run:
         leaves = [record.get(f"_{HISTORY}{i}", nothing) for i in range(len(body.history))]
         return {
             "weighted_error": nothing[..., None],
-            "limiter": nothing,
+            "limiter": nothing.long(),
             "factor": record.get("_factor", nothing),
             "history": tree_unflatten(leaves, body.history_tree),
         }

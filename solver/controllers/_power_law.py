@@ -164,14 +164,17 @@ class PowerLaw:
         k = error_order + 1
         beta_1, beta_2, beta_3 = self.beta
         ki, kp, kd = beta_1 + beta_2 + beta_3, -beta_2 - 2 * beta_3, beta_3
-        e_n, e_1, e_2 = (
-            e.clamp(min=RATIO_FLOOR).log10() for e in (ratio, history.last, history.before)
-        )
-        parts = {
-            "p": (e_n - e_1) * (-kp / k),
-            "i": e_n * (-ki / k) + math.log10(self.gain / self.safety),
-            "d": (e_n - 2 * e_1 + e_2) * (-kd / k),
-        }
+        e_n = ratio.clamp(min=RATIO_FLOOR).log10()
+        nothing = torch.zeros_like(e_n)
+        parts = {"p": nothing, "i": e_n * (-ki / k) + math.log10(self.gain / self.safety)}
+        e_1 = nothing  # what has no gain needs no history
+        if kp or kd:
+            e_1 = history.last.clamp(min=RATIO_FLOOR).log10()
+            parts["p"] = (e_n - e_1) * (-kp / k)
+        parts["d"] = nothing
+        if kd:
+            e_2 = history.before.clamp(min=RATIO_FLOOR).log10()
+            parts["d"] = (e_n - 2 * e_1 + e_2) * (-kd / k)
         if any(self.alpha):
             rho_1, rho_2 = history.factor.log10(), history.factor_before.log10()
             parts["f"] = rho_1 * -self.alpha[0] + rho_2 * -self.alpha[1]
@@ -179,7 +182,7 @@ class PowerLaw:
             refused = ratio > 1
             alone = {"i": e_n / -k}
             parts = {
-                key: torch.where(refused, alone.get(key, torch.zeros_like(e_n)), part)
+                key: torch.where(refused, alone.get(key, nothing), part)
                 for key, part in parts.items()
             }
         return parts

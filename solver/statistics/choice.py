@@ -2,6 +2,7 @@
 
 from typing import final
 
+import torch
 from torch import Tensor
 
 from solver.statistics.base import Attempts, Statistic
@@ -19,4 +20,4 @@ class Choice(Statistic):
 
     def measure(self, attempts: Attempts) -> Tensor:
         """Return it, `(n, B)` int64."""
-        return attempts.limiter * 0 if attempts.choice is None else attempts.choice
+        return torch.zeros_like(attempts.limiter) if attempts.choice is None else attempts.choice

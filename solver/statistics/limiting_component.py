@@ -2,6 +2,7 @@
 
 from typing import final
 
+import torch
 from torch import Tensor
 
 from solver.statistics.base import Attempts, Statistic
@@ -21,5 +22,5 @@ class LimitingComponent(Statistic):
     def measure(self, attempts: Attempts) -> Tensor:
         """Return the flat index, `(n, B)` int64; the first non-finite one where there is any."""
         if attempts.weighted_error.shape[-1] == 0:
-            return attempts.limiter * 0
+            return torch.zeros_like(attempts.limiter)
         return attempts.weighted_error.abs().argmax(dim=-1)

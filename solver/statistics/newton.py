@@ -2,6 +2,7 @@
 
 from typing import ClassVar, final
 
+import torch
 from torch import Tensor
 
 from solver.statistics.base import Attempts, Statistic
@@ -15,7 +16,7 @@ class _Counted(Statistic):
     def measure(self, attempts: Attempts) -> Tensor:
         """Return the count of each attempt, `(n, B)` int64; 0 for explicit methods."""
         if attempts.counted is None:
-            return attempts.limiter * 0
+            return torch.zeros_like(attempts.limiter)
         return attempts.counted[:, self.place]
 
 

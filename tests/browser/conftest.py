@@ -123,6 +123,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
     def opened(server: Server, path: str = "/", *, wait: bool = True, **options: Any) -> Any:
         context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}} | options)
         context.set_default_timeout(20_000)
+        context.set_default_navigation_timeout(60_000)  # until the address says what was done
         contexts.append(context)
         page = context.new_page()
         watch(page, server.url)

@@ -14,7 +14,7 @@ def test_methods_are_measured_by_keyboard_and_the_link_shows_them_again(open_pag
     page.get_by_label("Rows (batch)").fill("2")
     page.keyboard.press("Tab")
     page.keyboard.press("Control+Enter")
-    page.wait_for_url(re.compile("run=van_der_pol-"), timeout=60_000)
+    page.wait_for_url(re.compile("run=van_der_pol-"))
     page.locator(".st-key-chart_work_precision .main-svg").first.wait_for(timeout=120_000)
     cancel = page.locator(".st-key-do_cancel_study button").first
     cancel.focus()
