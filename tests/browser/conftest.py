@@ -169,3 +169,22 @@ def watch(page: Any, url: str) -> None:
 def page(open_page: Callable[..., Any], server: Server) -> Any:
     """The default page, loaded."""
     return open_page(server)
+
+
+@pytest.fixture(scope="session")
+def press_start() -> Callable[[Any, Any, str], None]:
+    """Return a function that starts something by its shortcut, until the address has a text."""
+
+    def press(page: Any, button: Any, text: str) -> None:
+        for _ in range(12):
+            # Whatever has the focus, such as a step button of a number field, takes Enter itself.
+            page.evaluate("document.activeElement.blur()")
+            if button.is_enabled():
+                page.keyboard.press("Control+Enter")
+            for _ in range(25):
+                if text in page.url:
+                    return
+                page.wait_for_timeout(200)
+        raise AssertionError(f"nothing was started: {page.url}")
+
+    return press

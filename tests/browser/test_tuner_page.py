@@ -7,13 +7,13 @@ import pytest
 pytestmark = pytest.mark.browser
 
 
-def test_gains_are_searched_and_used_in_live_by_keyboard(open_page, server):
+def test_gains_are_searched_and_used_in_live_by_keyboard(open_page, server, press_start):
     page = open_page(server, "/tuner?run=&tune.problem=lotka_volterra")
-    page.locator(".st-key-do_study button").first.wait_for()
+    button = page.locator(".st-key-do_study button").first
+    button.wait_for()
     page.get_by_label("Rows (batch)").fill("2")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Control+Enter")
-    page.wait_for_url(re.compile("run=lotka_volterra-"))
+    page.keyboard.press("Enter")
+    press_start(page, button, "run=lotka_volterra-")
     badges = page.locator(".stMain [data-testid=stBadge], .stMain .stMarkdownBadge")
     badges.filter(has_text="finished").first.wait_for(timeout=300_000)
     page.locator(".st-key-chart_replay_check .main-svg").first.wait_for()

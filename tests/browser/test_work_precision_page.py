@@ -7,14 +7,15 @@ import pytest
 pytestmark = pytest.mark.browser
 
 
-def test_methods_are_measured_by_keyboard_and_the_link_shows_them_again(open_page, server):
+def test_methods_are_measured_by_keyboard_and_the_link_shows_them_again(
+    open_page, server, press_start
+):
     page = open_page(server, "/work_precision?run=&wp_x=n_steps")
     button = page.locator(".st-key-do_study button").first
     button.wait_for()
     page.get_by_label("Rows (batch)").fill("2")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Control+Enter")
-    page.wait_for_url(re.compile("run=van_der_pol-"))
+    page.keyboard.press("Enter")
+    press_start(page, button, "run=van_der_pol-")
     page.locator(".st-key-chart_work_precision .main-svg").first.wait_for(timeout=120_000)
     cancel = page.locator(".st-key-do_cancel_study button").first
     cancel.focus()
