@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 def test_methods_are_measured_by_keyboard_and_the_link_shows_them_again(
     open_page, server, press_start
 ):
-    page = open_page(server, "/work_precision?run=&wp_x=n_steps")
+    page = open_page(server, "/work_precision?run=&wp.problem=van_der_pol&wp_x=n_steps")
     button = page.locator(".st-key-do_study button").first
     button.wait_for()
     page.get_by_label("Rows (batch)").fill("2")
