@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -195,21 +195,11 @@ def record(spec: Mapping[str, Any], path: Path, *, note: str = "", obey: bool = 
         note=note,
         spec=dict(spec),
     )
-    try:
+    with ended_as_told(recorder):
         hooks: list[Hook] = [recorder]
         if obey:
             hooks.append(Control(path, recorder, bool(spec.get("keep_running"))))
-        solution = solve_spec(spec, hooks)
-    except Cancelled as reason:
-        recorder.event("cancelled", str(reason))
-        recorder.close("cancelled")
-        raise
-    except BaseException as error:
-        recorder.event("failed", f"{type(error).__name__}: {error}")
-        recorder.close("failed" if isinstance(error, Exception) else "interrupted")
-        raise
-    recorder.close()
-    return solution
+        return solve_spec(spec, hooks)
 
 
 def record_comparison(
@@ -225,15 +215,14 @@ def record_comparison(
     """
     recorder = Inspector(path, statistics=("limiter",), note=note, spec=dict(spec))
     control = Control(path, recorder, bool(spec.get("keep_running"))) if obey else None
-    writer: ComparisonWriter | None = None
     places: set[tuple[int, str]] = set()
-    try:
+    with ended_as_told(recorder), ExitStack() as stack:
         asked = read_spec(spec)
-        writer = ComparisonWriter(path, asked.sweep, asked.values, asked.modes)
-        told = writer
+        made = ComparisonWriter(path, asked.sweep, asked.values, asked.modes)
+        writer = stack.enter_context(closing(made))
 
         def about(text: str, done: int, of: int) -> None:
-            told.doing(text, done, of)
+            writer.doing(text, done, of)
             if control is not None:
                 control.look()
 
@@ -241,18 +230,6 @@ def record_comparison(
             for place, value, entry in compare_spec(spec, about=about, watchers=[recorder]):
                 writer.entry(place, value, entry)
                 places.add((place, entry["label"]))
-    except Cancelled as reason:
-        recorder.event("cancelled", str(reason))
-        recorder.close("cancelled")
-        raise
-    except BaseException as error:
-        recorder.event("failed", f"{type(error).__name__}: {error}")
-        recorder.close("failed" if isinstance(error, Exception) else "interrupted")
-        raise
-    finally:
-        if writer is not None:
-            writer.close()
-    recorder.close()
     return len(places)
 
 
@@ -267,16 +244,14 @@ def record_study(spec: Mapping[str, Any], path: Path, *, note: str = "", obey: b
     """
     recorder = Inspector(path, statistics=("limiter",), note=note, spec=dict(spec))
     control = Control(path, recorder, bool(spec.get("keep_running"))) if obey else None
-    writer: StudyWriter | None = None
     labels: set[str] = set()
-    try:
+    with ended_as_told(recorder), ExitStack() as stack:
         study = STUDIES[str(spec["kind"])]
         more = {"root": path.parent} if spec.get("run") else {}
-        writer = StudyWriter(path, {"spec": dict(spec)})
-        told = writer
+        writer = stack.enter_context(closing(StudyWriter(path, {"spec": dict(spec)})))
 
         def about(text: str, done: int, of: int) -> None:
-            told.doing(text, done, of)
+            writer.doing(text, done, of)
             if control is not None:
                 control.look()
 
@@ -284,18 +259,6 @@ def record_study(spec: Mapping[str, Any], path: Path, *, note: str = "", obey: b
             for entry in study(spec, about=about, watchers=[recorder], **more):
                 writer.entry(entry)
                 labels.add(str(entry["label"]))
-    except Cancelled as reason:
-        recorder.event("cancelled", str(reason))
-        recorder.close("cancelled")
-        raise
-    except BaseException as error:
-        recorder.event("failed", f"{type(error).__name__}: {error}")
-        recorder.close("failed" if isinstance(error, Exception) else "interrupted")
-        raise
-    finally:
-        if writer is not None:
-            writer.close()
-    recorder.close()
     return len(labels)
 
 
@@ -304,6 +267,22 @@ STUDIES: dict[str, Any] = {
     tuning.KIND: tuning.tune,
 }
 """What many settings are tried for, by the `kind` of a spec."""
+
+
+@contextmanager
+def ended_as_told(recorder: Inspector) -> Iterator[None]:
+    """Close a recorder with how what is done in here ended, and why."""
+    try:
+        yield
+    except Cancelled as reason:
+        recorder.event("cancelled", str(reason))
+        recorder.close("cancelled")
+        raise
+    except BaseException as error:
+        recorder.event("failed", f"{type(error).__name__}: {error}")
+        recorder.close("failed" if isinstance(error, Exception) else "interrupted")
+        raise
+    recorder.close()
 
 
 @contextmanager
