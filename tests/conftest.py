@@ -14,6 +14,8 @@ from hypothesis import settings
 from solver import engines
 
 torch.set_num_threads(1)
+# Warnings that PyTorch gives once a process would fall on whichever test comes first.
+torch.set_warn_always(True)
 # Whether a solve is compiled by itself depends on the time spent before; tests that want that ask.
 engines.LOOK_AFTER = float("inf")
 settings.register_profile("stepscope", deadline=None, derandomize=True, database=None)

@@ -23,6 +23,11 @@ MOST_STEPS_TO_EVENT = 20_000
 Time = float | Tensor
 
 
+def number(t: Time) -> float:
+    """Return a time as a number, off any graph."""
+    return float(t.detach()) if isinstance(t, Tensor) else float(t)
+
+
 def plus(y: Tensor, h: Time, slope: Tensor) -> Tensor:
     """Return `y + h slope`."""
     if isinstance(h, Tensor):

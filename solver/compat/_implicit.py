@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from solver.compat._fixed import OPTIONS, FixedGrid, Time, plus
+from solver.compat._fixed import OPTIONS, FixedGrid, Time, number, plus
 from solver.compat._system import System
 
 _R2, _R3, _R6, _R15 = (math.sqrt(n) for n in (2, 3, 6, 15))
@@ -111,7 +111,7 @@ class ImplicitGrid(FixedGrid):
 
     def _matrix(self, jacobians: Sequence[Tensor], dt: Time) -> Tensor:
         """Return the derivative of the residual by the slopes, `(S N, S N)`."""
-        h = float(dt)
+        h = number(dt)
         rows = [
             torch.cat([-h * weight * jacobian for weight in row], dim=1)
             for row, jacobian in zip(self._a, jacobians, strict=True)
@@ -123,7 +123,7 @@ class ImplicitGrid(FixedGrid):
         """Return the derivative of the field by the state at every stage, `(N, N)` each."""
         with torch.enable_grad():
             return [
-                _jacobian(partial(self._field, float(t), side), y.detach())
+                _jacobian(partial(self._field, number(t), side), y.detach())
                 for t, y, side in zip(times, states, self._sides, strict=True)
             ]
 

@@ -162,5 +162,5 @@ def _of_parts(name: str, tol: Any, shapes: Shapes) -> Any:
 def _number(tol: Any, y0: Tensor) -> Any:
     """Return a tolerance as a float where it is one number."""
     if isinstance(tol, Tensor):
-        return float(tol) if tol.ndim == 0 else tol.to(y0.device)
+        return float(tol.detach()) if tol.ndim == 0 else tol.to(y0.device)
     return float(tol) if not hasattr(tol, "__len__") else torch.as_tensor(tol, device=y0.device)
