@@ -110,11 +110,11 @@ def opened(file: str | os.PathLike[str] | IO[bytes]) -> Iterator[zipfile.ZipFile
             archive = stack.enter_context(zipfile.ZipFile(source))
         except BadPackedFile:
             raise
-        except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
+        except (zipfile.BadZipFile, RuntimeError, ValueError, struct.error) as error:
             raise BadPackedFile(f"the packed file cannot be read: {error}") from None
         try:
             yield archive
-        except (zipfile.BadZipFile, NotImplementedError, zlib.error, EOFError) as error:
+        except (zipfile.BadZipFile, RuntimeError, zlib.error, EOFError) as error:
             raise BadPackedFile(f"the packed file is damaged: {error}") from None
 
 
