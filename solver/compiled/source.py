@@ -49,6 +49,8 @@ class Layout:
             kind = KINDS[dtype]
             self.kinds[f"h{i}"] = time if kind == BOOL else kind
         self.kinds["prev"] = state
+        if "fresh" in body.begin:
+            self.kinds["fresh"] = time
         self.kinds |= {name: state for name in body.begin if name.startswith("rate_")}
         self.kinds["accepted"] = time
         # kept for rows, not touched in the vectorised loop
