@@ -3,7 +3,7 @@
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -124,6 +124,21 @@ def own_path(run_id: str) -> Path:
     if path is None or path.is_symlink() or path.parent != session.runs_root():
         raise PermissionError(f"There is no run {run_id!r} in {session.runs_root()}.")
     return path
+
+
+def take_in(file: IO[bytes]) -> str:
+    """Unpack a packed run into the folder; returns its id there.
+
+    Raises:
+        PermissionError: the dashboard is read-only.
+        ValueError: it is no packed run, or may not be opened.
+        OSError: it cannot be written.
+    """
+    from inspector.unpacking import unpack
+
+    if session.read_only():
+        raise PermissionError("This dashboard is read-only: no run can be added.")
+    return unpack(file, session.runs_root(), another=True).name
 
 
 def set_note(run_id: str, note: str) -> None:

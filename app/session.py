@@ -270,9 +270,18 @@ def run_ids(most: int = 500) -> list[str]:
     return ids + [name for name in examples() if name not in ids]
 
 
+def opened_on() -> str | None:
+    """Return the run that the app was started to show, while it is there."""
+    asked = os.environ.get("STEPSCOPE_SHOW")
+    return asked if asked and run_path(asked) is not None else None
+
+
 def current_run() -> str | None:
-    """Return the run that the views show: the one picked, else the newest, else the example."""
-    picked = get("run") or ""
+    """Return the run that the views show: the one picked, else the one the app was opened on.
+
+    Without either it is the newest run, else the example.
+    """
+    picked = get("run") or opened_on()
     if picked:
         return str(picked)
     ids = run_ids()

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app import explain, run_list, session
-from app.components import run_compare, run_header
+from app.components import run_compare, run_header, share
 from app.components.chart import code
 from app.frames import floats, where
 
@@ -23,12 +23,18 @@ def page() -> None:
         runs = run_list.listed()
     if runs.empty:
         run_header.nothing_stored()
+        share.open_packed()
         return
     total = explain.size(float(floats(runs, "bytes").sum()))
-    st.caption(
-        f"{explain.count(len(runs))} runs, {total}, in "
-        f"`{session.runs_root()}`. One click shows a run everywhere; two compare them."
-    )
+    with st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    ):
+        st.caption(
+            f"{explain.count(len(runs))} runs, {total}, in "
+            f"`{session.runs_root()}`. One click shows a run everywhere; two compare them.",
+            width="content",
+        )
+        share.open_packed()
     shown = filtered(runs)
     if shown.empty:
         st.info("No run fits the filter.", icon=":material/filter_alt_off:")
@@ -180,6 +186,9 @@ def actions(line: dict[str, Any], chosen: list[str]) -> None:
                 icon=":material/compare_arrows:",
                 query_params=[("run", run_id), *(("with", run) for run in chosen if run != run_id)],
             )
+            path = session.run_path(run_id)
+            if path is not None:
+                share.pack_button(run_id, path, float(line["bytes"] or 0))
             if own:
                 delete(line, chosen)
         if own:
