@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import describe, session
+from app import describe, palette, session
 from app.workers import Workers
 
 HERE = Path(__file__).resolve().parent
@@ -56,12 +56,18 @@ def pages() -> list[Any]:
     ]
 
 
-def draw(page: Any) -> None:
-    """Draw style and run picker; they survive page switches."""
+def draw(page: Any, others: list[Any]) -> None:
+    """Draw style, run picker and the way to any page; they survive page switches.
+
+    Args:
+        page: the one shown.
+        others: all of them.
+    """
     st.html(STYLE)
     missing = st.empty()
     with st.sidebar:
         unknown = run_picker()
+        palette.button(others)
     if unknown:
         missing.warning(f"There is no run `{unknown[:64]}` in {session.runs_root()}.")
 

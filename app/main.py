@@ -17,6 +17,7 @@ st.set_page_config(
     layout="wide",
     initial_sidebar_state=330,
 )
-page = st.navigation(frame.pages(), position="top")
-frame.draw(page)
+pages = frame.pages()
+page = st.navigation(pages, position="top")
+frame.draw(page, pages)
 page.run()

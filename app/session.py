@@ -76,6 +76,11 @@ def param(name: str, fallback: str | None = None) -> str | None:
     return st.query_params.get(name, fallback)
 
 
+def no_link() -> bool:
+    """Whether the address says nothing of what is to be shown."""
+    return not st.query_params
+
+
 def put_param(name: str, value: str | None) -> None:
     """Set or remove a query parameter that no widget on this page is bound to."""
     with suppress(StreamlitAPIException):  # a widget owns it: its value is in the session state

@@ -3,9 +3,10 @@
 With `&setting=<label>` it is those of one entry of the run's study: gains found by the Tuner.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from app import session
+from app import remembered, session
 from app.controls.spec import Described, put_spec
 
 if TYPE_CHECKING:
@@ -17,8 +18,11 @@ def take_up(described: Described) -> None:
 
     A link is taken up once, so that what is changed afterwards stays.
     """
+    last = remembered.last_spec()
     asked = session.param("again")
     label = session.param("setting")
+    if last and not asked:
+        put_where_known(last, described)
     if not asked or session.get("_taken_up") == (asked, label):
         return
     session.put("_taken_up", (asked, label))
@@ -28,11 +32,14 @@ def take_up(described: Described) -> None:
     spec = run.spec if run is not None else None
     if run is not None and spec and label:
         spec = {**spec, **setting_of(run, label)}
-    problem = next(
-        (p for p in described["problems"] if spec and p["name"] == spec.get("problem")), None
-    )
-    if spec and problem:
-        session.put("problem", problem["name"])
+    if spec:
+        put_where_known(spec, described)
+
+
+def put_where_known(spec: Mapping[str, Any], described: Described) -> None:
+    """Set the widgets to a spec, unless its problem is not there any more."""
+    problem = next((p for p in described["problems"] if p["name"] == spec.get("problem")), None)
+    if problem:
         put_spec(problem, spec)
 
 

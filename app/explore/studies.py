@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import frame, kinds, session
+from app import frame, kinds, remembered, session
 from app.controls import setting as one
 from app.controls.spec import by_name, choose, names
 from app.live import notices
@@ -17,6 +17,7 @@ POLL = 1.0  # seconds between looks at a study that grows
 MOST_BATCH = 512
 CARRIED = ("parameters", "spread", "batch", "seed", "t1", "dtype", "method", "rtol", "atol")
 """What a study of a recorded run's problem takes over from its spec."""
+PREFIXES = {"tune": "tune.", "work_precision": "wp."}  # of the widgets' keys, by kind of study
 Described = Mapping[str, Any]
 
 
@@ -83,6 +84,7 @@ def bar(
             args=(shown.id or "",),
         )
     if started:
+        remembered.keep_widgets(PREFIXES[spec["kind"]])
         session.show_run(workers.start(spec, session.session_id()))
         st.rerun()
 
@@ -123,6 +125,7 @@ def problem_section(described: Described, prefix: str, shown: Shown) -> dict[str
     Returns:
         The spec's part that says so, with `about`, the problem's description.
     """
+    remembered.restore_widgets(f"{prefix}.")
     problems = list(described["problems"])
     wanted = shown.spec.get("problem")
     theirs = next((p for p in problems if wanted in (p["name"], p.get("spec_name"))), None)

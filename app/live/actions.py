@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import session
+from app import remembered, session
 from app.controls.spec import put_spec
 from app.live.state import Shown, filled
 from app.workers import Workers
@@ -22,6 +22,7 @@ def comparable(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def start(workers: Workers, spec: dict[str, Any]) -> None:
     """Start a run and show it: the script runs again, with the new run picked."""
     session.show_run(workers.start(spec, session.session_id()))
+    remembered.keep_spec(spec)
     st.rerun()
 
 

@@ -141,7 +141,7 @@ def row_tools(rows: list[int], picked: list[int], slowest: int) -> None:
         )  # fmt: skip
         st.button(
             "Slowest", key="pick_slowest", disabled=slowest in picked or slowest < 0,
-            on_click=pick_row, args=(slowest,), icon=":material/hourglass_bottom:",
+            on_click=pick_row, args=(slowest,), icon=":material/hourglass_bottom:", shortcut="W",
         )  # fmt: skip
         st.button(
             "Clear",

@@ -6,7 +6,7 @@ from app import frame, session
 from app.components import diagnosis
 from app.controls import again
 from app.controls.spec import settings_panel
-from app.live import actions, compare, notices, panel
+from app.live import actions, compare, notices, panel, tour
 from app.live.state import evals_per_attempt, in_words, look, title_of
 
 POLL = 0.5  # seconds between looks at a run that grows
@@ -73,6 +73,7 @@ def body() -> None:
         compare.section(now, other, described)
 
 
+tour.draw(shown)
 st.caption(" — ".join(t for t in (about.get("question", ""), in_words(shown.spec)) if t))
 if spec is not None:
     actions.bar(shown, spec, workers, described)

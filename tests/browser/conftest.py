@@ -48,7 +48,8 @@ class Server:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        env = os.environ | {"STEPSCOPE_RUNS": str(runs), "OMP_NUM_THREADS": "1"} | environment
+        env = os.environ | {"STEPSCOPE_RUNS": str(runs), "OMP_NUM_THREADS": "1"}
+        env |= {"STEPSCOPE_SETTINGS": ""} | environment  # tests share a server, not what it keeps
         self.began = time.perf_counter()
         with log.open("wb") as out:
             self.process = subprocess.Popen(
