@@ -56,18 +56,13 @@ def pages() -> list[Any]:
     ]
 
 
-def draw(page: Any, others: list[Any]) -> None:
-    """Draw style, run picker and the way to any page; they survive page switches.
-
-    Args:
-        page: the one shown.
-        others: all of them.
-    """
+def draw(page: Any) -> None:
+    """Draw style, run picker and the way to any page; they survive page switches."""
     st.html(STYLE)
     missing = st.empty()
     with st.sidebar:
         unknown = run_picker()
-        palette.button(others)
+        palette.button({title: name for name, title, _ in VIEWS})
     if unknown:
         missing.warning(f"There is no run `{unknown[:64]}` in {session.runs_root()}.")
 

@@ -17,7 +17,6 @@ st.set_page_config(
     layout="wide",
     initial_sidebar_state=330,
 )
-pages = frame.pages()
-page = st.navigation(pages, position="top")
-frame.draw(page, pages)
+page = st.navigation(frame.pages(), position="top")
+frame.draw(page)
 page.run()

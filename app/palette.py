@@ -1,6 +1,6 @@
 """Go to any page or run by a few letters, and what the keys do: one dialog, opened by K."""
 
-from typing import Any
+from collections.abc import Mapping
 
 import streamlit as st
 
@@ -22,11 +22,11 @@ KEYS = (
 MOST_RUNS = 200
 
 
-def button(pages: list[Any]) -> None:
-    """Draw the button that opens the dialog; where one is open, draw it.
+def button(views: Mapping[str, str]) -> None:
+    """Draw the button that opens the dialog.
 
     Args:
-        pages: as `st.navigation` has them.
+        views: title -> name of each page.
     """
     opened = st.button(
         "Go to, keys",
@@ -38,31 +38,30 @@ def button(pages: list[Any]) -> None:
     )
     if opened:
         session.drop("palette_choice")
-        dialog(pages)
+        dialog(views)
 
 
 @st.dialog("Go to")
-def dialog(pages: list[Any]) -> None:
+def dialog(views: Mapping[str, str]) -> None:
     """Draw the field and the list of keys."""
-    by_title = {str(page.title): page for page in pages}
     runs = {f"run {run}": run for run in session.run_ids(MOST_RUNS)}
     chosen = st.selectbox(
         "Page or run",
-        [*by_title, *runs],
+        [*views, *runs],
         index=None,
         placeholder="type a few letters, Enter",
         key="palette_choice",
     )
     focus.first_field("palette_focus")
-    if chosen in by_title:
-        st.switch_page(by_title[chosen])
+    if chosen in views:
+        session.go_to(views[chosen])
     if chosen in runs:
         session.show_run(runs[chosen])
         st.rerun()
     if st.button("Show the tour", icon=":material/explore:", type="tertiary", key="palette_tour"):
         tour.begin()
         session.show_run(session.EXAMPLE)
-        st.switch_page(next(iter(pages)))
+        session.go_to("live")
     st.markdown("**Keys**")
     lines = "\n".join(f"| `{keys}` | {what} | {where} |" for keys, where, what in KEYS)
     st.markdown(f"| key | does | on |\n|---|---|---|\n{lines}")

@@ -241,6 +241,12 @@ def show_run(run_id: str) -> None:
     st.session_state["_show_run"] = run_id
 
 
+def go_to(view: str) -> None:
+    """Show another page; ends this run of the script."""
+    # An empty mapping and not None: clearing the address is refused while widgets are bound to it.
+    st.switch_page(f"views/{view}.py", query_params={})
+
+
 def take_up_run() -> None:
     """Pick the run asked for by `show_run`; called before the picker is drawn."""
     asked = st.session_state.pop("_show_run", None)

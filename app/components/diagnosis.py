@@ -284,7 +284,7 @@ def gained(run: "Run", solve: int, name: str, other: "Run") -> None:
             help="Opens Live with the original drawn behind it.",
         ):
             session.show_run(name)
-            st.switch_page("views/live.py")
+            session.go_to("live")
 
 
 def difference(before: float, after: float) -> str | None:
