@@ -1,5 +1,6 @@
 """Newton's iteration with a matrix that is kept, for all rows at once, each on its own account."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ RENEW = (8, 14, 20, 25)  # iterations of it after which all slow rows get one
 class Solved(NamedTuple):
     """How Newton's iteration ended, rows on their own."""
 
-    z: Tensor  # (B, N)
+    z: Tensor  # (B, N), or (S, B, N)
     ok: Tensor  # (B,) bool, converged, or had nothing to do
     finite: Tensor  # (B,) bool, nothing was NaN or infinite
     iterations: Tensor  # (B,) int64
@@ -109,53 +110,106 @@ class Newton:
         """Solve `residual(z) = 0`.
 
         Args:
-            residual: `(B, N) -> (B, N)`, one evaluation for all rows.
-            correct: solves with the matrix, `(B, N) -> (B, N)`.
-            z: first guess `(B, N)`.
+            residual: of all rows, shaped like `z`.
+            correct: solves with the matrix, likewise.
+            z: first guess `(B, N)`, or `(S, B, N)` where a row has S parts.
             scale: tolerance of each unknown, `(B, N)`.
             size: size of each unknown, `(B, N)`, for what rounding does to it.
             active: rows to solve for, `(B,)` bool.
             renew: makes a new matrix at `z` for `rows (B,)`; used in tight mode.
         """
+        if not bool(active.any()):
+            never, none = torch.zeros_like(active), torch.zeros_like(active, dtype=torch.int64)
+            self._note(none, active)
+            return Solved(z, ~never, ~never, none, torch.zeros_like(self.rate))
+        if self._tight:
+            return self._to_rounding(residual, correct, z, scale, size, active, renew)
+        return self._to_tolerance(residual, correct, z, scale, active)
+
+    def _to_tolerance(
+        self,
+        residual: Callable[[Tensor], Tensor],
+        correct: Callable[[Tensor], Tensor],
+        z: Tensor,
+        scale: Tensor,
+        active: Tensor,
+    ) -> Solved:
+        """Go on until what is left is small beside the tolerance; few operations a round.
+
+        A comparison with NaN is False, which counts as lost; a rate is kept from the last round of
+        its row, and tells in the end which rows met what is not finite.
+        """
+        per_scale = (scale * math.sqrt(z.numel() / max(len(scale), 1))).reciprocal()
+        apart = (0, 2) if z.ndim == 3 else 1
+        largest = 1 - self._eps  # of rates, so that rate / (1 - rate) is finite
+        eta = power(self.rate, 0.8).clamp(max=1 / self._eps)
+        going, ok = active, ~active
+        iterations, rate = torch.zeros_like(active, dtype=torch.int64), torch.zeros_like(eta)
+        met = before = eta
+        for number in range(self._limit):
+            step = correct(residual(z))
+            norm = torch.linalg.vector_norm(step * per_scale, dim=apart)
+            if number:
+                rate = torch.where(going, norm / before, rate)
+                slower = rate.clamp(max=largest)
+                eta = slower / (1 - slower)
+                left = eta * norm
+                hopeful = left * power(slower, self._limit - 1 - number) <= self._kappa
+            else:
+                left, met, hopeful = eta * norm, norm, norm < torch.inf
+            done = left <= self._kappa
+            z = torch.where(going[:, None], z - step, z)
+            iterations = iterations + going
+            ok = ok | (going & done)
+            going = going & (hopeful > done)  # hopeful and not done
+            before = norm
+            if not bool(going.any()):
+                break
+        finite = (met.isfinite() & rate.isfinite()) | ~active
+        measured = (iterations > 1) & (rate < 1)
+        slower = rate.clamp(max=largest)
+        known = torch.where(measured, (slower / (1 - slower)).clamp_min(FASTEST), self.rate)
+        self.rate = torch.where(known.isfinite() & ~(rate >= 1), known, 1.0)
+        self._note(iterations, active)
+        return Solved(z, ok, finite, iterations, rate)
+
+    def _to_rounding(
+        self,
+        residual: Callable[[Tensor], Tensor],
+        correct: Callable[[Tensor], Tensor],
+        z: Tensor,
+        scale: Tensor,
+        size: Tensor,
+        active: Tensor,
+        renew: Callable[[Tensor, Tensor], None] | None,
+    ) -> Solved:
+        """Go on to where rounding stops the iteration."""
         going, ok, finite = active, ~active, torch.ones_like(active)
         iterations = torch.zeros_like(active, dtype=torch.int64)
         known, rate, before = self.rate, torch.zeros_like(self.rate), None
         fine = self._fine * size + torch.finfo(z.dtype).tiny
-        for number in range(self._limit if bool(active.any()) else 0):
+        for number in range(self._limit):
             step = correct(residual(z))
-            norm = rms_norm(step / scale)
-            if before is None:
-                eta = power(known, 0.8)
-            else:
+            norm = _norm(step / scale)
+            if before is not None:
                 rate = torch.where(going, norm / before, rate)
                 eta = torch.where(rate < 1, rate / (1 - rate), torch.inf)
+                known = torch.where(going, eta.clamp_min(FASTEST), known)
             iterations = iterations + going
             good = norm.isfinite()
             finite = finite & (good | ~going)
-            close = eta * norm <= self._kappa
-            if before is not None:
-                close = close | (norm == 0)
             lost = ~good
-            if before is not None and not self._tight:
-                left = self._limit - 1 - number
-                lost = lost | (rate >= 1) | (eta * norm * power(rate, left) > self._kappa)
-            z = torch.where((going & good)[:, None], z - step, z)
-            if self._tight:
-                renewed = renew is None or number > RENEW[0]
-                done = self._at_rounding(step, norm, fine, rate, before is None, renewed)
-                lost = lost | (
-                    ((rate > 1e3) & (norm > self._kappa)) if before is not None else False
-                )
-            else:
-                done = close
-            ok = ok | (going & done & good)
             if before is not None:
-                known = torch.where(going, eta.clamp_min(FASTEST), known)
+                lost = lost | ((rate > 1e3) & (norm > self._kappa))
+            z = torch.where((going & good)[:, None], z - step, z)
+            renewed = renew is None or number > RENEW[0]
+            done = self._at_rounding(step, norm, fine, rate, before is None, renewed)
+            ok = ok | (going & done & good)
             going = going & ~done & ~lost
             before = norm
             if not bool(going.any()):
                 break
-            if self._tight and renew is not None and number:
+            if renew is not None and number:
                 slow = (rate > POOR) & (norm > 1e-6)
                 if number in RENEW:
                     slow = slow | (rate > 0.2) | (rate == 0)
@@ -177,7 +231,8 @@ class Newton:
 
         Slow may also be who has an old matrix, which is known once there is a new one.
         """
-        tiny = ((step.abs() <= fine).all(dim=1)) | (norm == 0)
+        below = (step.abs() <= fine).all(dim=-1)
+        tiny = (below.all(dim=0) if step.ndim == 3 else below) | (norm == 0)
         if first:
             return tiny
         small = (rate >= 0.5) & (norm <= (1e-4 if renewed else 1e-8))
@@ -186,3 +241,8 @@ class Newton:
     def forget(self, rows: Tensor) -> None:
         """Know nothing of how fast the iteration converges in `rows (B,)`."""
         self.rate = self.rate.masked_fill(rows, 1.0)
+
+
+def _norm(x: Tensor) -> Tensor:
+    """Return the root mean square of each row, `(B,)`, for `x (B, N)` or `(S, B, N)`."""
+    return rms_norm(x.transpose(0, 1).flatten(1) if x.ndim == 3 else x)
