@@ -1,7 +1,7 @@
 """Do implicit methods meet what the reference cases ask of a solver? All cases, all tolerances.
 
-Every case of `tests/reference`, stiff or not, single, batch or with events, is solved at each of its
-tolerances that suits the order of the method. A line for each: error over bound, steps.
+Every case of `tests/reference`, stiff or not, single, batch or with events, is solved at each of
+its tolerances that suits the order of the method. A line for each: error over bound, steps.
 
     python tests/benchmarks/stiff_cases.py --methods rodas5p kvaerno5 radau5 bdf auto
     python tests/benchmarks/stiff_cases.py --only hires vdp_mu1000 --failing
@@ -55,6 +55,8 @@ def fields() -> dict[str, Any]:
 
 def values(given: Any) -> Tensor:
     """Return numbers of a file, complex ones where they have two parts."""
+    if isinstance(given, list) and given and isinstance(given[0], dict):
+        return torch.stack([values(each) for each in given])
     if isinstance(given, dict):
         return torch.complex(values(given["re"]), values(given["im"]))
     return torch.tensor(given, dtype=torch.float64)
@@ -93,9 +95,11 @@ def single(
         )  # fmt: skip
     reference = case["reference"]
     error = units(sol.ys[0, -1], values(reference["y1"]), check, reference["scale"])
-    if times:  # the estimate looks at the ends of steps, so ten times as much is allowed inside
-        middle = values(reference["y_mid"])
-        inside = max(units(y, true, check, "max-norm") for y, true in zip(sol.ys[0], middle))  # noqa: B905
+    easy = not case.get("discontinuities_t") and case["kind"] != "stiff-ignition"
+    if times and easy:  # estimates look at ends of steps, so ten times as much is allowed inside
+        middle = reference["y_mid"]
+        middle = values(middle) if isinstance(middle, dict) else map(values, middle)
+        inside = max(units(y, m, check, "max-norm") for y, m in zip(sol.ys[0], middle))  # noqa: B905
         error = max(error, inside / 10)
     return sol, error
 
@@ -160,7 +164,7 @@ def run(case: dict[str, Any], method: str, check: dict[str, Any], f: Any) -> Lin
             bound = bound_of(check, method)
             solve = batch if case["kind"] == "batch" else single
             sol, error = solve(case, chosen, check, f)
-    except Exception as problem:  # noqa: BLE001
+    except Exception as problem:
         return Line(name, method, check["rtol"], torch.inf, 0, 0.0, repr(problem)[:80])
     seconds, steps = time.perf_counter() - began, int(sol.stats.n_accepted.max())
     if bool(sol.status.any()):
