@@ -92,6 +92,7 @@ class Outcome:
     arrived: Tensor  # (B,) bool, which rows have reached the end of their span
     n_jac_evals: Tensor | None = None  # None for explicit methods
     n_newton_iterations: Tensor | None = None
+    n_factorizations: Tensor | None = None
     n_f_calls: int | None = None  # None: as often as the field counted
     n_rows_evaluated: int | None = None  # None: all rows in each call
 
@@ -445,6 +446,7 @@ class Loop:
             arrived=arrived,
             n_jac_evals=None if counts is None else counts.jac_evals,
             n_newton_iterations=None if counts is None else counts.newton_iterations,
+            n_factorizations=None if counts is None else counts.factorizations,
         )
 
 

@@ -353,6 +353,7 @@ def _solution(
             n_f_evals=outcome.n_f_evals,
             n_jac_evals=_counted(outcome.n_jac_evals, outcome),
             n_newton_iterations=_counted(outcome.n_newton_iterations, outcome),
+            n_factorizations=_counted(outcome.n_factorizations, outcome),
             n_f_calls=calls,
             n_rows_evaluated=calls * layout.batch if evaluated is None else evaluated,
             wall_seconds=time.perf_counter() - began,

@@ -283,6 +283,7 @@ class CollocationStepper(ImplicitStepper, ReplayingStepper):
         for mode in self._modes:
             shift = h[:, 0].to(mode.value.dtype) * mode.value
             self._factored.append(jacobian.shifted(shift, rows))
+            self._counts.factored(rows)
 
     def _correct(self, r: Tensor) -> Tensor:
         """Solve `(I - h A x J) z = r`, `(S, B, D)`, mode by mode."""
@@ -315,6 +316,7 @@ class CollocationStepper(ImplicitStepper, ReplayingStepper):
         """Return the solution as a function of what it was made from, to first order."""
         active = (h.detach()[:, 0] > 0).long()
         self._counts.add(active * self._count, active)
+        self._counts.factored(active)
         with torch.enable_grad():
             slopes, jacobians = [], []
             for time, part in zip(times, z, strict=True):

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from solver.implicit.jacobian import JacobianSetup
+from solver.implicit.linear import Factored, Matrix
 from solver.implicit.newton import Solved
 from solver.implicit.stepper import ImplicitStepper, first_order
 from solver.methods.base import Trial
@@ -151,13 +152,13 @@ class BdfStepper(ImplicitStepper):
         t_next = t_next.detach()
         scale, size = self._scales(y)
         hb = (h / lead)[:, 0]
-        matrix = [self._jacobian_for(t, y, h, active).shifted(hb, active)]
+        matrix = [self._factored(self._jacobian_for(t, y, h, active), hb, active)]
         self._solver.doubt(h[:, 0], self._current)
 
         def renew(z: Tensor, rows: Tensor) -> None:
             if bool(rows.any()):
                 self._take_jacobian(t_next, base + z, rows)
-                matrix[0] = self._j_known().shifted(hb, active)
+                matrix[0] = self._factored(self._j_known(), hb, active)
 
         def solve(z: Tensor, rows: Tensor) -> Solved:
             solved = self._solver.solve(
@@ -176,11 +177,15 @@ class BdfStepper(ImplicitStepper):
         if bool(again.any()):
             self._take_jacobian(self._at_start(t), y, again)
             self._current = self._current | again
-            matrix[0] = self._j_known().shifted(hb, active)
+            matrix[0] = self._factored(self._j_known(), hb, active)
             self._solver.forget(again)
             solved = solved.replaced(again, solve(guess, again))
         self._learn(solved)
         return solved
+
+    def _factored(self, jacobian: Matrix, h: Tensor, rows: Tensor) -> Factored:
+        self._counts.factored(rows)
+        return jacobian.shifted(h, rows)
 
     def _attached(
         self, t_next: Tensor, h: Tensor, base: Tensor, slope: Tensor, lead: Tensor, z: Tensor
@@ -188,6 +193,7 @@ class BdfStepper(ImplicitStepper):
         """Return the solution as a function of what it was made from, to first order."""
         active = (h.detach()[:, 0] > 0).long()
         self._counts.add(active, active)
+        self._counts.factored(active)
         with torch.enable_grad():
             field, jacobian = self._with_jacobian(t_next, base + z)
             factored = jacobian.shifted((h / lead).detach()[:, 0])

@@ -171,7 +171,9 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
             jacobian = jacobian.at_rest(self._resting[:, 0])
         h = dt.to(self._real)[:, None]
         hg = h * self._gamma
-        factored = jacobian.shifted(hg[:, 0], self._active(dt))
+        active = self._active(dt)
+        factored = jacobian.shifted(hg[:, 0], active)
+        self._counts.factored(active)
         u: list[Tensor] = []
         for i, c in enumerate(self._c):
             if i and not self._repeats[i]:
@@ -184,7 +186,7 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
                 right = torch.add(right, _sum(u, self._g[i]), alpha=self._gamma)
             u.append(factored.solve(right))
         self._u = u
-        self._counts.add(self._active(dt) * (len(self._c) - 1 - sum(self._repeats)))
+        self._counts.add(active * (len(self._c) - 1 - sum(self._repeats)))
         return y + _sum(u, self._m)
 
     def _solve_in_place(
@@ -204,6 +206,7 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
         hg = h * self._gamma
         active = self._active(dt)
         factored = jacobian.shifted(hg[:, 0], active)
+        self._counts.factored(active)
         u = y.new_empty((len(self._c), *y.shape))
         flat, start = u.view(len(u), -1), y.reshape(-1)
         moving = (hg * h) * by_time

@@ -27,6 +27,7 @@ class Counts:
         """Start from zero for the rows of `like (B, D)`."""
         self.f_evals = torch.zeros(len(like), dtype=torch.int64, device=like.device)
         self.jac_evals, self.newton_iterations = self.f_evals, self.f_evals
+        self.factorizations = self.f_evals
 
     def add(
         self, f_evals: Tensor, jac_evals: Tensor | None = None, iterations: Tensor | None = None
@@ -38,13 +39,17 @@ class Counts:
         if iterations is not None:
             self.newton_iterations = self.newton_iterations + iterations
 
-    def kept(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what has been counted so far, for `restore`."""
-        return self.f_evals, self.jac_evals, self.newton_iterations
+    def factored(self, rows: Tensor) -> None:
+        """Count a matrix that was factored for `rows (B,)` bool."""
+        self.factorizations = self.factorizations + rows
 
-    def restore(self, counted: tuple[Tensor, Tensor, Tensor]) -> None:
+    def kept(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return what has been counted so far, for `restore`."""
+        return self.f_evals, self.jac_evals, self.newton_iterations, self.factorizations
+
+    def restore(self, counted: tuple[Tensor, Tensor, Tensor, Tensor]) -> None:
         """Forget what was counted since `kept`, as it was done twice."""
-        self.f_evals, self.jac_evals, self.newton_iterations = counted
+        self.f_evals, self.jac_evals, self.newton_iterations, self.factorizations = counted
 
 
 class Stepper(ABC):
