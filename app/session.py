@@ -232,6 +232,25 @@ def take_up_run() -> None:
         put_param("inst", None)
 
 
+def equations() -> tuple[str, str]:
+    """Return the equations typed in this tab, and the last ones that could be read.
+
+    The text comes from the field, else a link, else what was there when the page was left.
+    """
+    from app.equations.about import TEMPLATE
+    from app.equations.system import read
+
+    text = get("equations")
+    if text is None:
+        text = param("equations", get("_equations"))
+    text = TEMPLATE if text is None else str(text)
+    put("_equations", text)
+    with suppress(ValueError):
+        read(text)
+        put("_equations_read", text)
+    return text, default("_equations_read", TEMPLATE)
+
+
 def run_ids(most: int = 500) -> list[str]:
     """Return the ids of the newest runs, newest first; the recorded example stands last."""
     from inspector import is_run
