@@ -17,7 +17,7 @@ from sample_problems import catalogue
 from sample_problems.base import Parameters, SampleProblem
 from solver.errors import InvalidArgument, InvalidType
 
-FORMS: Mapping[str, Callable[..., Tensor]] = {
+FORMS: Mapping[str, Callable[..., Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -71,7 +71,7 @@ Part = int | Constant  # place among the values, or a number
 class Step:
     """One operation; its result becomes the next value."""
 
-    form: Callable[..., Tensor]
+    form: Callable[..., Any]
     parts: tuple[Part, ...]
     tensors_only: bool
 
@@ -231,7 +231,7 @@ def problem_by_name(name: str, parameters: Mapping[str, Any] | None = None) -> S
         parameters: values that differ from the defaults.
 
     Raises:
-        UnknownProblem: there is none of that name; the message has the nearest.
+        KeyError: there is none of that name; the message has the nearest.
         Refused: the equations cannot be read; the message has every place.
         InvalidArgument: a parameter is outside its bounds, or there is no such parameter.
     """

@@ -99,13 +99,20 @@ def numbers(key: str) -> list[float]:
 def accept(key: str, titles: Mapping[str, str]) -> None:
     """Let a link name an option by its short name; Streamlit itself writes and reads titles.
 
+    The address gets the title and the script runs again, so that it goes on saying what is chosen.
+    Call it before the widget is drawn.
+
     Args:
         key: of the widget and the query parameter.
         titles: option -> what the widget shows for it.
     """
     raw = st.query_params.get(key)
-    if key not in st.session_state and raw in titles and raw not in titles.values():
-        st.session_state[key] = raw
+    if key in st.session_state or raw not in titles or raw in titles.values():
+        return
+    with suppress(StreamlitAPIException):
+        st.query_params[key] = titles[raw]
+        st.rerun()
+    st.session_state[key] = raw
 
 
 def check(key: str, allowed: Callable[[Any], bool], start: Any) -> None:

@@ -20,8 +20,7 @@ friction = 0.5 in 0.1..1
 push = 1.15 in 0..2
 angle(0) = 0.5
 speed(0) = 0
-t = 0..60
-"""
+t = 0..60"""
 """What stands in the field until something else is typed."""
 
 

@@ -76,7 +76,7 @@ def operation(tree: Apply) -> tuple[str, int]:
         first = parts[0]
         signed = isinstance(first, Apply) and first.operation == "neg"
         left, right = inside(first, SUM if signed else PRODUCT), inside(parts[1], PRODUCT)
-        between = r" \cdot " if right[:1].isdigit() or right[:1] == "-" else r" \, "
+        between = r" \cdot " if right[:1].isdigit() else r" \, "
         return f"{left}{between}{right}", SUM if signed else PRODUCT
     if name == "/":
         return rf"\frac{{{written(parts[0])[0]}}}{{{written(parts[1])[0]}}}", PRODUCT

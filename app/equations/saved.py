@@ -51,8 +51,8 @@ def save(root: Path, title: str, text: str) -> str:
     name = name_of(title)
     if not name:
         raise ValueError(f"title {title!r}: must have a letter or digit")
-    text = titled(text, title)
     read(text)
+    text = titled(text, title)
     folder = root / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     if len(os.listdir(folder)) >= MOST and not (folder / f"{name}.txt").exists():

@@ -137,7 +137,7 @@ def read(text: str) -> System:
             break
     if faults:
         raise Refused(faults[:MOST_FAULTS])
-    return Checked(text, lines, said, span or SPAN).system()
+    return Checked(text, lines, said, span or SPAN).together()
 
 
 def split(text: str) -> list[str]:
@@ -164,9 +164,11 @@ def split(text: str) -> list[str]:
 def derived_names(lines: list[str]) -> set[str]:
     """Return the names `dx` that are derivatives, not names of their own such as `damping`.
 
-    `damping = 0.2` is a parameter where some line uses `damping`, and none the state `amping`.
+    `damping = 0.2` is a parameter where some line uses `damping`, or a name like it that nothing
+    explains, and none the state `amping`.
     """
     left: set[str] = set()
+    heads: set[str] = set()
     used: set[str] = set()
     for number, line in enumerate(lines, 1):
         try:
@@ -176,13 +178,17 @@ def derived_names(lines: list[str]) -> set[str]:
         if tokens[0].kind != "name":
             continue
         head = tokens[0].text
+        heads.add(head)
         if tokens[1].text == "(":  # x(0) = ...
             used.add(head)
         elif head[0] == "d" and len(head) > 1 and tokens[1].text == "=":
             ranged = any(token.kind == "name" and token.text == "in" for token in tokens[2:])
             left |= set() if ranged else {head}
         used |= {token.text for token in tokens[2:] if token.kind == "name"}
-    return {name for name in left if name[1:] in used or name not in used}
+    unknown = used - heads - {head[1:] for head in left} - set(FUNCTIONS) - set(CONSTANTS) - {TIME}
+    found = {name for name in left if name[1:] in used or name not in used}
+    meant = {name for name in found if name[1:] not in used and nearest(name, unknown)}
+    return found - {name for name in meant if len(name) > 3}
 
 
 def read_line(tokens: list[Token], derived: set[str]) -> Line:
@@ -316,7 +322,7 @@ class Checked:
         if len(self.faults) < MOST_FAULTS:
             self.faults += place.refuse(text).faults
 
-    def system(self) -> System:
+    def together(self) -> System:
         """Return the system.
 
         Raises:

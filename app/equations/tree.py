@@ -111,7 +111,7 @@ FUNCTIONS: Mapping[str, Operation] = {
     "log": Operation(math.log),
     "log10": Operation(math.log10),
     "sqrt": Operation(math.sqrt),
-    "abs": Operation(abs),
+    "abs": Operation(math.fabs),
     "sign": Operation(lambda x: float((x > 0) - (x < 0))),
     "floor": Operation(lambda x: float(math.floor(x))),
     "atan2": Operation(math.atan2, 2, 2),

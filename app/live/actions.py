@@ -6,7 +6,6 @@ from typing import Any
 import streamlit as st
 
 from app import session
-from app.components.chart import plain
 from app.controls.spec import put_spec
 from app.live.state import Shown, filled
 from app.workers import Workers
@@ -70,9 +69,7 @@ def bar(
             key="do_run",
             shortcut="Ctrl+Enter",
             disabled=refused is not None,
-            help=plain(refused)
-            if refused
-            else "Solve with the settings on the left. The run is kept.",
+            help=refused if refused else "Solve with the settings on the left. The run is kept.",
         )
         paused = shown.word == "paused"
         st.button(

@@ -6,13 +6,15 @@ from typing import Any
 import streamlit as st
 
 from app import session
-from app.components.chart import plain
+from app.components.chart import code, plain
 from app.controls.spec import starts
 from app.equations.about import DRAFT, describe_text
 from app.equations.export import export
 from app.equations.saved import delete, name_of, save
 from app.equations.system import MOST_TEXT, read
 from app.equations.tree import FUNCTIONS, Fault, Refused
+
+LINE = 200  # characters shown of one
 
 HELP = f"""
 - A state: `dx = ...`, `x' = ...` or `dx/dt = ...`
@@ -56,9 +58,9 @@ def editor(spec: Mapping[str, Any]) -> str | None:
     with left:
         st.text_area(
             "Equations",
-            height=max(150, min(420, 60 + 24 * (text.count("\n") + 1))),
+            height=max(150, min(420, 40 + 25 * (text.count("\n") + 1))),
             max_chars=MOST_TEXT,
-            help="Ctrl+Enter reads them.",
+            help="Ctrl+Enter reads them, and runs them if they could be read before.",
             on_change=take_up,
             **session.keep("equations", "url"),
         )
@@ -69,7 +71,7 @@ def editor(spec: Mapping[str, Any]) -> str | None:
             read(text)
         except Refused as error:
             marked(text, error.faults)
-            return str(error.faults[0])
+            return in_words(str(error.faults[0]))
         meaning(text)
         with st.container(horizontal=True, gap="small"):
             keep_it(text)
@@ -115,14 +117,18 @@ def marked(text: str, faults: list[Fault]) -> None:
         numbered.append("     " + "".join(under).rstrip())
         st.code("\n".join(numbered), language=None)
         for fault in own:
-            st.error(plain(str(fault)), icon=":material/error:")
+            st.error(in_words(str(fault)), icon=":material/error:")
         begin = line
     rest = [f"{begin + at + 1:3}  {cut(part)}" for at, part in enumerate(lines[begin:])]
     if any(line.strip() for line in lines[begin:]):
         st.code("\n".join(rest[:40]), language=None)
 
 
-LINE = 200  # characters shown of one
+def in_words(text: str) -> str:
+    """Return a fault as Markdown: what stands between backticks as code, the rest as it is."""
+    return "".join(
+        (code(part) if at % 2 else plain(part)) for at, part in enumerate(text.split("`")) if part
+    )
 
 
 def cut(line: str) -> str:
