@@ -80,11 +80,11 @@ def run_picker() -> str | None:
     unknown = asked if asked and asked not in ids else None
     if unknown:
         session.drop("run")
-    newest = ids[0] if ids else ""
+    first = session.opened_on() or ("the newest" if ids else "none yet")
     st.selectbox(
         "Run shown",
         ["", *ids],
-        format_func=lambda run: run or ("the newest" if newest else "none yet"),
+        format_func=lambda run: run or first,
         help="Every page shows this run; the address bar links to it.",
         **session.keep("run", "url"),
     )

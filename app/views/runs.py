@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app import explain, run_list, session
-from app.components import run_compare, run_header
+from app.components import run_compare, run_header, share
 from app.components.chart import code
 from app.equations import about as equations
 from app.frames import floats, where
@@ -24,12 +24,18 @@ def page() -> None:
         runs = run_list.listed()
     if runs.empty:
         run_header.nothing_stored()
+        share.open_packed()
         return
     total = explain.size(float(floats(runs, "bytes").sum()))
-    st.caption(
-        f"{explain.count(len(runs))} runs, {total}, in "
-        f"`{session.runs_root()}`. One click shows a run everywhere; two compare them."
-    )
+    with st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    ):
+        st.caption(
+            f"{explain.count(len(runs))} runs, {total}, in "
+            f"`{session.runs_root()}`. One click shows a run everywhere; two compare them.",
+            width="content",
+        )
+        share.open_packed()
     shown = filtered(runs)
     if shown.empty:
         st.info("No run fits the filter.", icon=":material/filter_alt_off:")
@@ -169,7 +175,7 @@ def take_selection() -> None:
 def actions(line: dict[str, Any], chosen: list[str]) -> None:
     """Draw what can be done with the run picked."""
     run_id = str(line["run"])
-    own = not session.read_only() and run_id != session.EXAMPLE
+    own = not session.read_only() and not session.is_example(run_id)
     with st.container(border=True, key="run_actions"):
         st.markdown(f"### {code(run_id)}", anchors=False)
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -181,6 +187,9 @@ def actions(line: dict[str, Any], chosen: list[str]) -> None:
                 icon=":material/compare_arrows:",
                 query_params=[("run", run_id), *(("with", run) for run in chosen if run != run_id)],
             )
+            path = session.run_path(run_id)
+            if path is not None:
+                share.pack_button(run_id, path, float(line["bytes"] or 0))
             if own:
                 delete(line, chosen)
         if own:
@@ -216,7 +225,7 @@ def save_note(run_id: str) -> None:
 
 def delete(line: dict[str, Any], chosen: list[str]) -> None:
     """Draw the button that deletes the selected runs after a second press."""
-    ids = [run for run in chosen if run != session.EXAMPLE] or [str(line["run"])]
+    ids = [run for run in chosen if not session.is_example(run)] or [str(line["run"])]
     name = code(ids[0]) if len(ids) == 1 else f"{len(ids)} runs"
     with st.popover(f"Delete {'run' if len(ids) == 1 else name}", icon=":material/delete:"):
         st.write(f"Delete {name} with everything recorded? This cannot be undone.")

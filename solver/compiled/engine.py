@@ -180,6 +180,11 @@ class Run:
             "history": tree_unflatten(leaves, body.history_tree),
         }
 
+    def _rows_evaluated(self, extra: Tensor) -> int:
+        """Return how many rows were evaluated; what a kernel does not keep it evaluates again."""
+        form = self.plan.form
+        return (form.evals_per_attempt + form.evals_per_start) * self.q[9] + int(extra.sum())
+
     def _outcome(self) -> Outcome:
         plan, layout = self.plan, self.plan.layout
 
@@ -193,10 +198,15 @@ class Run:
         accepted = row("accepted").to(torch.int64)
         steps, status = count["n_steps"], count["status"]
         extra, success = count["extra"], status == int(Status.SUCCESS)
-        evals = torch.add(extra, steps, alpha=plan.evals_per_attempt)
-        if not plan.keeps_end_slope:
+        form = plan.form
+        evals = torch.add(extra, steps, alpha=form.evals_per_attempt)
+        starts = None
+        if form.evals_per_start:
             idle = (count["on_accept"] != 0) | success
-            evals = evals + accepted - (idle & (accepted > 0)).long()
+            starts = accepted - (idle & (accepted > 0)).long()
+            if form.counts_first:
+                starts = starts + (steps > 0)
+            evals = torch.add(evals, starts, alpha=form.evals_per_start)
         kind, place = layout.places["y0"]
         y = self.state[kind][place : place + self.dim].t().contiguous()
         return Outcome(
@@ -210,5 +220,7 @@ class Run:
             n_f_evals=evals,
             arrived=success,
             n_f_calls=int(evals.max()) if self.batch else 0,
-            n_rows_evaluated=plan.evals_per_attempt * self.q[9] + int(extra.sum()),
+            n_rows_evaluated=self._rows_evaluated(extra),
+            n_jac_evals=starts if form.jacobians else None,
+            n_newton_iterations=torch.zeros_like(steps) if form.jacobians else None,
         )
