@@ -106,7 +106,7 @@ def accept(key: str, titles: Mapping[str, str]) -> None:
         key: of the widget and the query parameter.
         titles: option -> what the widget shows for it.
     """
-    raw = st.query_params.get(key)
+    raw = st.query_params.get(key, "")
     if key in st.session_state or raw not in titles or raw in titles.values():
         return
     with suppress(StreamlitAPIException):
