@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 OPEN_RUNS = 4  # kept open in one tab
 EXAMPLE = "example"
-EXAMPLE_PATH = Path(__file__).resolve().parent / EXAMPLE
+EXAMPLES_PATH = Path(__file__).resolve().parent / "examples"
 
 LINKED = ("run", "solve", "inst", "x0", "x1", "metric", "order", "cmp")
 """What makes a view: run id, solve number, instance (row), first and last attempt shown, raster
@@ -161,9 +161,23 @@ def run_path(run_id: str | None) -> Path | None:
         path = inside(runs_root(), run_id)
     except ValueError:
         return None
-    if run_id == EXAMPLE and not path.exists():
-        return EXAMPLE_PATH if EXAMPLE_PATH.is_dir() else None
+    if not path.exists() and run_id in examples():
+        return EXAMPLES_PATH / run_id
     return path if path.is_dir() else None
+
+
+def examples() -> list[str]:
+    """Return the names of the recorded examples, the one for a first look first."""
+    try:
+        return sorted(entry.name for entry in os.scandir(EXAMPLES_PATH) if entry.is_dir())
+    except OSError:
+        return []
+
+
+def is_example(run_id: str | None) -> bool:
+    """Whether a run is one of those that come with the dashboard."""
+    path = run_path(run_id)
+    return path is not None and path.parent == EXAMPLES_PATH
 
 
 def open_run(run_id: str | None) -> "Run | None":
@@ -233,7 +247,7 @@ def take_up_run() -> None:
 
 
 def run_ids(most: int = 500) -> list[str]:
-    """Return the ids of the newest runs, newest first; the recorded example stands last."""
+    """Return the ids of the newest runs, newest first; the recorded examples stand last."""
     from inspector import is_run
 
     root, known = runs_root(), _created()
@@ -253,9 +267,7 @@ def run_ids(most: int = 500) -> list[str]:
                 known[str(folder)] = folder.stat().st_ctime
         found.append((known[str(folder)], folder.name))
     ids = [name for _, name in sorted(found, reverse=True)[:most]]
-    if EXAMPLE not in ids and EXAMPLE_PATH.is_dir():
-        ids.append(EXAMPLE)
-    return ids
+    return ids + [name for name in examples() if name not in ids]
 
 
 def opened_on() -> str | None:

@@ -14,6 +14,7 @@ from app.components.chart import draw, heading, pair, plain
 from app.components.run_header import described
 from app.controls.numbers import short
 from app.controls.spec import choose
+from app.explore import partners
 from app.figures.comparison import comparison_scatter_figure
 from app.figures.runs_compared import (
     path_difference_figure,
@@ -53,6 +54,8 @@ def pick(baseline: str) -> list[str]:
     start = session.get("cmp") or session.param("cmp")
     if session.get("with") is None and session.param("with") is None and start in known:
         session.put("with", [start])
+    elif session.get("with") is None and session.param("with") is None:
+        session.put("with", partners.of(baseline, runs)[:1])
     held = session.get("with") or []
     kept = [run for run in held if run in known]
     if held != kept:
@@ -137,6 +140,14 @@ def nothing(baseline: str) -> None:
         "does the same.",
         icon=":material/compare_arrows:",
     )
+    for one, other in partners.offers(baseline):
+        named = "the recorded examples" if session.is_example(one) else f"{one} with {other}"
+        st.page_link(
+            "views/compare.py",
+            label=f"Compare {plain(named)}",
+            icon=":material/compare_arrows:",
+            query_params=[("run", one), ("with", other)],
+        )
 
 
 def sides_of(runs: Mapping[str, "Run"], solve: int) -> dict[str, dict[str, Any]]:

@@ -57,15 +57,18 @@ def body() -> None:
             st.info("No attempt of this run can be read, so there is nothing to draw.")
         return
     other = compare.other_run(now)
-    panel.draw(now, other, about, evals_per_attempt(now.spec, described))
-    assert now.run is not None
-    rows = now.run.solves()
+    run = now.run
+    assert run is not None
+    panel.draw(
+        now, other, about, evals_per_attempt(now.spec, described),
+        below=lambda: diagnosis.panel(run, now.solve, live=now.live),
+    )  # fmt: skip
+    rows = run.solves()
     rows = rows[rows["solve"] == now.solve]
     failed = rows[(rows["status"] > 0) & ~rows["status_name"].isin(["INTERRUPTED", "EVENT"])]
     with above:
         notices.damage(now)
         notices.failed_rows(failed, list(about.get("components") or []))
-    diagnosis.panel(now.run, now.solve, live=now.live)
     if other is not None and not now.live:
         compare.section(now, other, described)
 

@@ -174,7 +174,7 @@ def take_selection() -> None:
 def actions(line: dict[str, Any], chosen: list[str]) -> None:
     """Draw what can be done with the run picked."""
     run_id = str(line["run"])
-    own = not session.read_only() and run_id != session.EXAMPLE
+    own = not session.read_only() and not session.is_example(run_id)
     with st.container(border=True, key="run_actions"):
         st.markdown(f"### {code(run_id)}", anchors=False)
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -225,7 +225,7 @@ def save_note(run_id: str) -> None:
 
 def delete(line: dict[str, Any], chosen: list[str]) -> None:
     """Draw the button that deletes the selected runs after a second press."""
-    ids = [run for run in chosen if run != session.EXAMPLE] or [str(line["run"])]
+    ids = [run for run in chosen if not session.is_example(run)] or [str(line["run"])]
     name = code(ids[0]) if len(ids) == 1 else f"{len(ids)} runs"
     with st.popover(f"Delete {'run' if len(ids) == 1 else name}", icon=":material/delete:"):
         st.write(f"Delete {name} with everything recorded? This cannot be undone.")

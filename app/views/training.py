@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import explain, frame, session, theme
+from app import explain, frame, kinds, session, theme
 from app.cached import ask
 from app.components import run_header, training_parts, training_setup
 from app.components.chart import code, draw, pair, plain
@@ -63,6 +63,8 @@ def page() -> None:
     table = ask(type(run).iterations, run)
     if table.empty:
         no_training(run)
+        if not run.live:
+            another()
     else:
         training(run, table)
     run_header.banners(run, place)
@@ -83,6 +85,19 @@ def no_training(run: "Run") -> None:
         )
         if run.n_solves:
             st.page_link("views/run.py", label="Look at its solves", icon=":material/monitoring:")
+
+
+def another() -> None:
+    """Draw the newest training there is, where the run shown is none."""
+    name = kinds.newest("training")
+    run = session.open_run(name)
+    if run is None:
+        return
+    table = ask(type(run).iterations, run)
+    if not table.empty:
+        what = "Recorded example of a training" if session.is_example(name) else "Newest training"
+        st.caption(f"{what}, {code(str(name))}:")
+        training(run, table)
 
 
 def training(run: "Run", table: pd.DataFrame) -> None:

@@ -299,7 +299,7 @@ class Tracer:
         """Return the rate where one is due, else the one before, as the plain loop holds it."""
         due = self.trace.row(f"(done % {PROBE_EVERY} == 0)", torch.bool)
         before = self._row(f"rate_{self.holding}", self.state)
-        self.rates[self.holding] = torch.where(due, rate[0], before)
+        (self.rates[self.holding],) = self.trace.guarded(due, [rate[0]], [before], "probe")
         return self.rates[self.holding][None]
 
     def _limit(self) -> Tensor:

@@ -19,7 +19,7 @@ MAY_IMPORT = {
 }
 # Processes of their own; everything else in app/ is loaded by the Streamlit server.
 SOLVING_SIDE = (
-    *("worker.py", "gradients.py", "trainer.py"),
+    *("worker.py", "gradients.py", "trainer.py", "record_examples.py"),
     *("studied.py", "work_precision.py", "work_precision_command.py"),
     *("tuning.py", "tune_command.py", "ask_command.py", "replay.py", "replay_model.py"),
     *("cli.py", "adjoints_command.py", "train_command.py", "experiment_command.py", "describe.py"),
