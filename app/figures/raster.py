@@ -56,6 +56,7 @@ def raster_figure(found: "Raster", colours: Theme, *, title: str, height: int = 
         autorange="reversed",
         showgrid=False,
     )
-    whole = {"dtick": 1} if found.attempt_edges[-1] <= 10 else {}
-    figure.update_xaxes(showgrid=False, **whole)
+    figure.update_xaxes(showgrid=False)
+    if found.attempt_edges[-1] <= 10:  # no half attempts
+        figure.update_xaxes(dtick=1)
     return figure

@@ -106,7 +106,8 @@ def test_a_report_prints_in_light_colours_and_its_figures_are_saved(browser, sha
     page.goto(file.as_uri())
     page.wait_for_selector("html[data-drawn=dark]")
     page.evaluate(
-        "addEventListener('beforeprint', () => document.title = document.documentElement.dataset.drawn)"
+        """addEventListener('beforeprint', () => {
+        document.title = document.documentElement.dataset.drawn; })"""
     )
     page.pdf(path=tmp_path / "mine.pdf")
     assert (tmp_path / "mine.pdf").read_bytes().count(b"/Type /Page\n") >= 3
