@@ -296,7 +296,9 @@ class Trace(dispatch.TorchDispatchMode):
         for left, right, axis, dtype in pairs:
             cells = np.empty(left.shape, dtype=object)
             for place in np.ndindex(left.shape):
-                cells[place] = self.graph.guard(condition, left[place], right[place], region)
+                cells[place] = self.graph.guard(
+                    condition, left[place], right[place], region
+                )
             out.append(self.wrap(cells, axis, dtype))
         return out
 
