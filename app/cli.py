@@ -14,6 +14,7 @@ from app import (
     diagnose_command,
     experiment_command,
     pack_command,
+    report_command,
     spectrum_command,
     train_command,
     tune_command,
@@ -105,6 +106,7 @@ def parser() -> argparse.ArgumentParser:
     diagnose_command.add(commands, runs_argument, find)
     spectrum_command.add(commands, runs_argument, find)
     pack_command.add(commands, runs_argument, find)
+    report_command.add(commands, runs_argument, find)
 
     doctor = commands.add_parser("doctor", help="say whether everything needed is there")
     runs_argument(doctor)

@@ -189,6 +189,7 @@ def actions(line: dict[str, Any], chosen: list[str]) -> None:
             )
             path = session.run_path(run_id)
             if path is not None:
+                share.report_button(path, None)
                 share.pack_button(run_id, path, float(line["bytes"] or 0))
             if own:
                 delete(line, chosen)

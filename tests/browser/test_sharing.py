@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app.report import write_report
 from inspector import open_run
 from inspector.packing import pack
 from inspector.synthetic import write_synthetic_run
@@ -62,3 +64,68 @@ def test_a_run_downloads_as_one_file(open_page, shared, tmp_path):
     assert waiting.value.suggested_filename == "mine.stepscope"
     path = unpack(tmp_path / "mine.stepscope", tmp_path / "runs")
     assert len(open_run(path).steps()) == len(open_run(shared.runs / "mine").steps())
+
+
+def reported(shared: Any, folder: Path) -> Path:
+    """Write the report of a run."""
+    return write_report(open_run(shared.runs / "mine"), folder / "mine.html")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 1400), ("dark", 1400), ("light", 700), ("dark", 700)]
+)
+def test_a_report_opens_offline_without_a_request_or_an_error(
+    browser, shared, tmp_path, scheme, width
+):
+    file = reported(shared, tmp_path)
+    view = {"width": width, "height": 900}
+    context = browser.new_context(viewport=view, color_scheme=scheme, offline=True)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: said.append(request.url))
+    page.goto(file.as_uri())
+    page.wait_for_selector(f"html[data-drawn={scheme}]")
+    charts = page.locator(".chart").count()
+    assert charts >= 8
+    assert page.locator(".chart .main-svg >> nth=0").count()
+    assert page.evaluate("[...document.querySelectorAll('.chart')].every(c => c._fullData.length)")
+    wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    assert wide <= 0, "the page is wider than the window"
+    page.emulate_media(color_scheme="dark" if scheme == "light" else "light")
+    page.wait_for_selector(f"html[data-drawn={'dark' if scheme == 'light' else 'light'}]")
+    assert said == [file.as_uri()]
+    context.close()
+
+
+def test_a_report_prints_in_light_colours_and_its_figures_are_saved(browser, shared, tmp_path):
+    file = reported(shared, tmp_path)
+    context = browser.new_context(color_scheme="dark", accept_downloads=True)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    page.wait_for_selector("html[data-drawn=dark]")
+    page.evaluate(
+        """addEventListener('beforeprint', () => {
+        document.title = document.documentElement.dataset.drawn; })"""
+    )
+    page.pdf(path=tmp_path / "mine.pdf")
+    assert (tmp_path / "mine.pdf").read_bytes().count(b"/Type /Page\n") >= 3
+    assert page.title() == "light"
+    page.wait_for_selector("html[data-drawn=dark]")
+    page.locator(".chart").nth(1).hover()
+    for kind in ("svg", "png"):
+        with page.expect_download() as waiting:
+            page.locator(".chart").nth(1).locator(f"[data-title='Save as {kind.upper()}']").click()
+        assert waiting.value.suggested_filename == f"how-large-were-the-steps.{kind}"
+    context.close()
+
+
+def test_the_report_of_a_run_is_downloaded_from_its_page(open_page, shared, tmp_path):
+    page = open_page(shared, "/run?run=mine")
+    button = page.locator(".st-key-report_run").locator("button").first
+    button.wait_for()
+    with page.expect_download() as waiting:
+        button.click()
+    waiting.value.save_as(tmp_path / "mine.html")
+    assert (tmp_path / "mine.html").read_text("utf-8").startswith("<!doctype html>")
