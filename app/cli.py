@@ -13,6 +13,9 @@ from app import (
     ask_command,
     diagnose_command,
     experiment_command,
+    pack_command,
+    reference_command,
+    report_command,
     spectrum_command,
     train_command,
     tune_command,
@@ -54,6 +57,9 @@ def parser() -> argparse.ArgumentParser:
         "--address", default="127.0.0.1", help="interface to listen on (default: only this machine)"
     )
     app.add_argument("--read-only", action="store_true", help="viewers may look, not run or delete")
+    app.add_argument(
+        "--open", type=Path, metavar="FILE", help="a packed run: unpacked, and shown first"
+    )
     app.add_argument("--no-browser", action="store_true", help="do not open a browser")
     app.set_defaults(do=run_app)
 
@@ -93,6 +99,7 @@ def parser() -> argparse.ArgumentParser:
     export.set_defaults(do=run_export)
 
     ask_command.add(commands, runs_argument)
+    reference_command.add(commands)
     adjoints_command.add(commands)
     work_precision_command.add(commands, runs_argument)
     tune_command.add(commands, runs_argument)
@@ -100,6 +107,8 @@ def parser() -> argparse.ArgumentParser:
     experiment_command.add(commands, runs_argument)
     diagnose_command.add(commands, runs_argument, find)
     spectrum_command.add(commands, runs_argument, find)
+    pack_command.add(commands, runs_argument, find)
+    report_command.add(commands, runs_argument, find)
 
     doctor = commands.add_parser("doctor", help="say whether everything needed is there")
     runs_argument(doctor)
@@ -129,6 +138,11 @@ def run_app(arguments: argparse.Namespace) -> int:
         env["STEPSCOPE_PROBLEM"] = f"{path}:{name}"
     if arguments.read_only:
         env["STEPSCOPE_READ_ONLY"] = "1"
+    if arguments.open is not None:
+        from inspector.unpacking import unpack
+
+        env["STEPSCOPE_SHOW"] = unpack(arguments.open, arguments.runs, another=True).name
+        print(f"{arguments.open}: shown as the run {env['STEPSCOPE_SHOW']}")
     options = streamlit_options()
     options["server.address"] = arguments.address
     options["server.headless"] = arguments.no_browser

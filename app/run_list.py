@@ -3,7 +3,7 @@
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -35,7 +35,7 @@ def _summaries() -> dict[str, tuple[Stamp, dict[str, Any]]]:
 def listed() -> "pd.DataFrame":
     """Return one line a run, the newest first; a run that has ended is read once.
 
-    Columns as `inspector.list_runs`; the recorded example comes last where the folder lacks one.
+    Columns as `inspector.list_runs`; the recorded examples come last.
     """
     import pandas as pd
 
@@ -56,8 +56,10 @@ def listed() -> "pd.DataFrame":
         lines.append(held[1] | {"damaged": held[1]["damaged"] or str(path) in _damaged()})
     table = pd.DataFrame(lines, columns=list(COLUMNS))
     table = table.sort_values("created", ascending=False, ignore_index=True)
-    last = np.array([run == session.EXAMPLE for run in table["run"]], dtype=bool)
-    return pd.concat([where(table, ~last), where(table, last)], ignore_index=True)
+    ours = session.examples()
+    last = np.array([run in ours for run in table["run"]], dtype=bool)
+    shipped = where(table, last).sort_values("run")
+    return pd.concat([where(table, ~last), shipped], ignore_index=True)
 
 
 @st.cache_resource(show_spinner=False)
@@ -81,9 +83,7 @@ def run_names() -> list[str]:
         ]
     except OSError:
         names = []
-    if session.EXAMPLE not in names:
-        names.append(session.EXAMPLE)
-    return names
+    return names + [name for name in session.examples() if name not in names]
 
 
 def summary(path: Path) -> dict[str, Any] | None:
@@ -124,6 +124,21 @@ def own_path(run_id: str) -> Path:
     if path is None or path.is_symlink() or path.parent != session.runs_root():
         raise PermissionError(f"There is no run {run_id!r} in {session.runs_root()}.")
     return path
+
+
+def take_in(file: IO[bytes]) -> str:
+    """Unpack a packed run into the folder; returns its id there.
+
+    Raises:
+        PermissionError: the dashboard is read-only.
+        ValueError: it is no packed run, or may not be opened.
+        OSError: it cannot be written.
+    """
+    from inspector.unpacking import unpack
+
+    if session.read_only():
+        raise PermissionError("This dashboard is read-only: no run can be added.")
+    return unpack(file, session.runs_root(), another=True).name
 
 
 def set_note(run_id: str, note: str) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 OPEN_RUNS = 4  # kept open in one tab
 EXAMPLE = "example"
-EXAMPLE_PATH = Path(__file__).resolve().parent / EXAMPLE
+EXAMPLES_PATH = Path(__file__).resolve().parent / "examples"
 
 LINKED = ("run", "solve", "inst", "x0", "x1", "metric", "order", "cmp")
 """What makes a view: run id, solve number, instance (row), first and last attempt shown, raster
@@ -99,13 +99,20 @@ def numbers(key: str) -> list[float]:
 def accept(key: str, titles: Mapping[str, str]) -> None:
     """Let a link name an option by its short name; Streamlit itself writes and reads titles.
 
+    The address gets the title and the script runs again, so that it goes on saying what is chosen.
+    Call it before the widget is drawn.
+
     Args:
         key: of the widget and the query parameter.
         titles: option -> what the widget shows for it.
     """
-    raw = st.query_params.get(key)
-    if key not in st.session_state and raw in titles and raw not in titles.values():
-        st.session_state[key] = raw
+    raw = st.query_params.get(key, "")
+    if key in st.session_state or raw not in titles or raw in titles.values():
+        return
+    with suppress(StreamlitAPIException):
+        st.query_params[key] = titles[raw]
+        st.rerun()
+    st.session_state[key] = raw
 
 
 def check(key: str, allowed: Callable[[Any], bool], start: Any) -> None:
@@ -161,9 +168,23 @@ def run_path(run_id: str | None) -> Path | None:
         path = inside(runs_root(), run_id)
     except ValueError:
         return None
-    if run_id == EXAMPLE and not path.exists():
-        return EXAMPLE_PATH if EXAMPLE_PATH.is_dir() else None
+    if not path.exists() and run_id in examples():
+        return EXAMPLES_PATH / run_id
     return path if path.is_dir() else None
+
+
+def examples() -> list[str]:
+    """Return the names of the recorded examples, the one for a first look first."""
+    try:
+        return sorted(entry.name for entry in os.scandir(EXAMPLES_PATH) if entry.is_dir())
+    except OSError:
+        return []
+
+
+def is_example(run_id: str | None) -> bool:
+    """Whether a run is one of those that come with the dashboard."""
+    path = run_path(run_id)
+    return path is not None and path.parent == EXAMPLES_PATH
 
 
 def open_run(run_id: str | None) -> "Run | None":
@@ -232,8 +253,27 @@ def take_up_run() -> None:
         put_param("inst", None)
 
 
+def equations() -> tuple[str, str]:
+    """Return the equations typed in this tab, and the last ones that could be read.
+
+    The text comes from the field, else a link, else what was there when the page was left.
+    """
+    from app.equations.about import TEMPLATE
+    from app.equations.system import read
+
+    text = get("equations")
+    if text is None:
+        text = param("equations", get("_equations"))
+    text = TEMPLATE if text is None else str(text)
+    put("_equations", text)
+    with suppress(ValueError):
+        read(text)
+        put("_equations_read", text)
+    return text, default("_equations_read", TEMPLATE)
+
+
 def run_ids(most: int = 500) -> list[str]:
-    """Return the ids of the newest runs, newest first; the recorded example stands last."""
+    """Return the ids of the newest runs, newest first; the recorded examples stand last."""
     from inspector import is_run
 
     root, known = runs_root(), _created()
@@ -253,14 +293,21 @@ def run_ids(most: int = 500) -> list[str]:
                 known[str(folder)] = folder.stat().st_ctime
         found.append((known[str(folder)], folder.name))
     ids = [name for _, name in sorted(found, reverse=True)[:most]]
-    if EXAMPLE not in ids and EXAMPLE_PATH.is_dir():
-        ids.append(EXAMPLE)
-    return ids
+    return ids + [name for name in examples() if name not in ids]
+
+
+def opened_on() -> str | None:
+    """Return the run that the app was started to show, while it is there."""
+    asked = os.environ.get("STEPSCOPE_SHOW")
+    return asked if asked and run_path(asked) is not None else None
 
 
 def current_run() -> str | None:
-    """Return the run that the views show: the one picked, else the newest, else the example."""
-    picked = get("run") or ""
+    """Return the run that the views show: the one picked, else the one the app was opened on.
+
+    Without either it is the newest run, else the example.
+    """
+    picked = get("run") or opened_on()
     if picked:
         return str(picked)
     ids = run_ids()

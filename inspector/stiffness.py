@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from inspector.diagnosis.case import Case
-from inspector.diagnosis.stability_limited import limited_by_stability
+from inspector.diagnosis.stability_limited import limited_by_stability, near_limit
+from inspector.stability import limit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +48,19 @@ def limited_shares(run: "Run", solve: int = 0, bins: int = 100) -> "pd.DataFrame
             share = np.bincount(place, weights=mark, minlength=len(total))
             frame[word] = share[there] / total[there]
     return frame
+
+
+def held_by_stability(run: "Run", solve: int, row: int) -> np.ndarray:
+    """Return which attempts of a row stability limited, `(n,)` bool, as `Run.steps` orders them."""
+    steps, case = run.steps(solve, row), Case(run, solve)
+    function = case.stability
+    known = function is not None and case.explicit and "stiffness" in steps
+    if function is None or not known:
+        return np.zeros(len(steps), bool)
+    held = near_limit(steps["stiffness"].to_numpy(dtype="f8"), limit(function))
+    if "limiter" in steps:
+        held &= steps["limiter"].to_numpy() == 0
+    return held
 
 
 def ranking(run: "Run", solve: int = 0) -> "pd.DataFrame":

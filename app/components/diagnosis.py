@@ -9,6 +9,7 @@ import streamlit as st
 from app import explain, frame, session
 from app.cached import ask
 from app.components.chart import code, heading, plain
+from app.components.row_sentence import sentence_of
 from app.controls.numbers import short
 from app.live.state import LIVE, look
 
@@ -51,6 +52,55 @@ def panel(run: "Run", solve: int, *, live: bool = False) -> None:
         for place, finding in enumerate(found.findings):
             one(run, solve, finding, place, live=live)
         unknown(found)
+
+
+def verdict(run: "Run", solve: int, slowest: int) -> None:
+    """Say in two lines which row was slowest and why, and what to do about it."""
+    instances = ask(type(run).instances, run, solve)
+    if slowest < 0 or slowest not in set(instances["instance"]):
+        return
+    found = ask(diagnosis_of, run, solve)
+    with st.container(border=True, key="verdict", gap="xsmall"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(f"**{plain(sentence_of(run, solve, slowest, instances))}**",
+                        width="stretch")  # fmt: skip
+            st.page_link(
+                "views/instances.py",
+                label="Look into it",
+                icon=":material/troubleshoot:",
+                query_params={"solve": str(solve), "inst": str(slowest)},
+                width="content",
+            )
+        first = next(iter(found.findings), None)
+        if first is None:
+            st.caption("No rule finds anything that would make it faster.")
+            return
+        tried = session.get(held_under(run, solve, first, 0))
+        if tried is not None:
+            st.markdown(f":material/science: {plain(outcome(run, solve, tried))}")
+            return
+        key = " Press T to try it." if first.change and run.spec and not session.read_only() else ""
+        st.markdown(f":material/lightbulb: {plain(first.title)}. {text(first.advice)}{key}")
+
+
+def outcome(run: "Run", solve: int, name: str) -> str:
+    """Return what trying a change came to, in one sentence."""
+    from inspector import queries
+
+    now = look(name, frame.workers())
+    if now.live or now.run is None or not now.run.n_solves:
+        return f"Trying it: {now.word}."
+    table = queries.compare(run, now.run, min(solve, now.run.n_solves - 1)).set_index("quantity")
+    a, b = (float(table[side]["attempts"]) for side in ("a", "b"))
+    return (
+        f"Tried: {explain.count(b)} attempts where it took {explain.count(a)} "
+        f"({difference(a, b)}). The numbers stand below."
+    )
+
+
+def held_under(run: "Run", solve: int, finding: "Finding", place: int) -> str:
+    """Return the key under which the session keeps the run that tries a finding's change."""
+    return f"_tried_{run.id}_{solve}_{finding.rule}_{place}"
 
 
 def diagnosis_of(run: "Run", solve: int) -> "Diagnosis":
@@ -98,7 +148,7 @@ def one(run: "Run", solve: int, finding: "Finding", place: int, *, live: bool) -
         st.markdown(f":material/lightbulb: {text(finding.advice)}")
         evidence(solve, finding)
         if finding.change is not None and run.spec:
-            effect(run, solve, finding, key, live=live)
+            effect(run, solve, finding, place, live=live)
 
 
 def text(sentence: str) -> str:
@@ -146,10 +196,10 @@ def in_words(change: Mapping[str, Any], gains: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def effect(run: "Run", solve: int, finding: "Finding", key: str, *, live: bool) -> None:
+def effect(run: "Run", solve: int, finding: "Finding", place: int, *, live: bool) -> None:
     """Offer to try the change, follow the run that does, and draw what it gained."""
     assert finding.change is not None
-    held = f"_tried_{run.id}_{solve}_{key}"
+    held = held_under(run, solve, finding, place)
     tried = session.get(held)
     if tried is None:
         if not session.read_only():
@@ -157,7 +207,8 @@ def effect(run: "Run", solve: int, finding: "Finding", key: str, *, live: bool) 
                 st.button(
                     "Try it",
                     icon=":material/play_arrow:",
-                    key=f"try_{key}",
+                    key=f"try_{finding.rule}_{place}",
+                    shortcut="T" if place == 0 else None,
                     disabled=live,
                     on_click=start,
                     args=(run, finding, held),

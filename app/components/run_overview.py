@@ -80,25 +80,11 @@ def tiles(values: Mapping[str, Any], batch: int) -> None:
             st.metric(name, value, help=note, border=True)
 
 
-def failures(run: "Run", solve: int) -> pd.DataFrame:
-    """Return the rows that failed, with `status_name, t_reached, component, n_steps, message`."""
-    from inspector import tables
-    from inspector.schema import MEANT_TO_END
-
-    known = tables.per_instance(run, solve)
-    at = np.flatnonzero((known["status"] > 0) & ~np.isin(known["status"], MEANT_TO_END))
-    return pd.DataFrame(
-        {
-            "instance": at,
-            "status_name": tables.status_names(known["status"][at].astype("i4")),
-            **{name: known[name][at] for name in ("t_reached", "component", "n_steps", "message")},
-        }
-    )
-
-
 def failed_rows(run: "Run", solve: int) -> None:
     """List the rows that did not reach their end: which, when, why."""
-    rows = ask(failures, run, solve)
+    from inspector import queries
+
+    rows = ask(queries.failed_rows, run, solve)
     if rows.empty:
         return
     with st.container(key="failed_rows"):

@@ -23,18 +23,6 @@ MOST_SAMPLES = 100  # lines of the table
 MARKS = {"finished": "\u2713 ", "running": "\u25b6 ", "failed": "\u2717 ", "cancelled": "\u25a0 "}
 
 
-def merged(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one line for each iteration: means over the ranks, sums of failures, worst rows."""
-    if table.empty or table["rank"].nunique() == 1:
-        return table
-    names = [str(name) for name in table.columns if name not in ("iteration", "adjoint")]
-    how: dict[str, Any] = dict.fromkeys(names, "mean")
-    how |= {n: "sum" for n in names if n in ("forward_failed", "backward_failed", "non_finite")}
-    how |= {n: "max" for n in names if n.endswith("_max") or n == "time"}
-    how |= {n: "min" for n in names if n in ("solve", "rank", "session")}
-    return table.groupby("iteration", as_index=False).agg(how)
-
-
 def tiles(table: pd.DataFrame, ranks: pd.DataFrame) -> None:
     """Draw where the training stands."""
     loss = column(table, "loss")

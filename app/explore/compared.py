@@ -14,6 +14,8 @@ from app.components.chart import draw, heading, pair, plain
 from app.components.run_header import described
 from app.controls.numbers import short
 from app.controls.spec import choose
+from app.equations import about as equations
+from app.explore import partners
 from app.figures.comparison import comparison_scatter_figure
 from app.figures.runs_compared import (
     path_difference_figure,
@@ -53,6 +55,8 @@ def pick(baseline: str) -> list[str]:
     start = session.get("cmp") or session.param("cmp")
     if session.get("with") is None and session.param("with") is None and start in known:
         session.put("with", [start])
+    elif session.get("with") is None and session.param("with") is None:
+        session.put("with", partners.of(baseline, runs)[:1])
     held = session.get("with") or []
     kept = [run for run in held if run in known]
     if held != kept:
@@ -137,6 +141,14 @@ def nothing(baseline: str) -> None:
         "does the same.",
         icon=":material/compare_arrows:",
     )
+    for one, other in partners.offers(baseline):
+        named = "the recorded examples" if session.is_example(one) else f"{one} with {other}"
+        st.page_link(
+            "views/compare.py",
+            label=f"Compare {plain(named)}",
+            icon=":material/compare_arrows:",
+            query_params=[("run", one), ("with", other)],
+        )
 
 
 def sides_of(runs: Mapping[str, "Run"], solve: int) -> dict[str, dict[str, Any]]:
@@ -156,8 +168,8 @@ def settings(runs: Mapping[str, "Run"], solve: int) -> None:
         if known and any(value != values[0] for value in values):
             shown = [short(side[name]) if name in side else explain.NOTHING for side in every]
             lines.append((name, *shown))
-    problems = {str(side.get("problem")) for side in every}
-    if len(problems) > 1:
+    if len({str(side.get("problem")) for side in every}) > 1:
+        problems = {equations.title_of(side.get("problem")) for side in every}
         st.warning(
             "These runs solve different problems: " + plain(", ".join(sorted(problems))) + ".",
             icon=":material/compare_arrows:",

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import frame, session
+from app import frame, kinds, session
 from app.controls import setting as one
 from app.controls.spec import by_name, choose, names
 from app.live import notices
@@ -88,8 +88,13 @@ def bar(
 
 
 def top(title: str, kind: str, described: Described, workers: Workers) -> tuple[Shown, bool]:
-    """Draw a page's title with the state of its study; returns the run, and if it is ours."""
+    """Draw a page's title with the state of its study; returns the run, and if it is ours.
+
+    Where the run that all pages show holds no such study, the newest that does takes its place.
+    """
     shown = look(session.current_run(), workers)
+    if shown.spec.get("kind") != kind and (other := kinds.newest(kind)) is not None:
+        shown = look(other, workers)
     ours = shown.spec.get("kind") == kind
     about = title_of(shown.spec, dict(described)) if ours else {}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -120,7 +125,7 @@ def problem_section(described: Described, prefix: str, shown: Shown) -> dict[str
     """
     problems = list(described["problems"])
     wanted = shown.spec.get("problem")
-    theirs = next((p for p in problems if wanted in (p["name"], p.get("spec_name"))), None)
+    theirs = title_of(shown.spec, dict(described)) or None
     key = f"{prefix}.from_run"
     if theirs is not None and shown.id:
         taken = st.toggle(

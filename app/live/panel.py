@@ -1,11 +1,15 @@
 """Everything that moves on the Live page: tiles, raster, charts; drawn again while a run grows."""
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import explain, session
+from app.cached import ask
+from app.components import diagnosis
+from app.components.chart import pair
 from app.live import charts, picture
 from app.live.data import count, heading
 from app.live.state import Shown
@@ -154,6 +158,8 @@ def draw(
     other: "tuple[str, Run] | None",
     problem: dict[str, Any],
     evals_per_attempt: float = float("nan"),
+    *,
+    below: Callable[[], None] = lambda: None,
 ) -> None:
     """Draw tiles, raster and charts of one solve.
 
@@ -161,12 +167,15 @@ def draw(
         other: the run compared with, id and run.
         problem: its description, empty if unknown.
         evals_per_attempt: of the method, for the speed while it runs.
+        below: draws what stands between raster and charts.
     """
     from inspector import queries
 
     run, solve = shown.run, shown.solve
     assert run is not None
     known = tiles(run, solve, shown, evals_per_attempt)
+    if not shown.live:
+        diagnosis.verdict(run, solve, known["slowest"])
     rows = [int(r) for r in run.solves().query("solve == @solve")["instance"]]
     picked = picks(rows)
     left, right = st.columns([1, 1], vertical_alignment="bottom")
@@ -181,15 +190,16 @@ def draw(
         ghost = queries.dt_quantiles(other[1], solve)
     x_max = axis_end(int(known["attempts"]), shown.live, ghost)
     picture.show(run, solve, value, order, picked, ghost=ghost, x_max=x_max, on_pick=on_cell)
+    below()
     focus = picked[-1] if picked else known["slowest"]
     traces = {row: queries.trace(run, solve, row, points=1500) for row in picked}
-    left, right = st.columns(2, gap="medium")
+    left, right = pair("live")
     with left:
         step_sizes(quantiles, ghost, traces, x_max)
         controller(run, solve, focus, traces.get(focus), x_max)
     with right:
         paths(run, solve, picked or ([focus] if focus >= 0 else []), problem)
-        limiter(run, solve, x_max)
+        limiter(run, solve, x_max, live=shown.live)
     footer(run, solve)
 
 
@@ -304,16 +314,19 @@ def every(frame: "pd.DataFrame", most: int) -> "pd.DataFrame":
     return frame.iloc[::-1].iloc[:: max(1, stride)].iloc[::-1]
 
 
-def limiter(run: "Run", solve: int, x_max: int) -> None:
-    """Draw what set the step sizes."""
-    from inspector import queries
+def limiter(run: "Run", solve: int, x_max: int, *, live: bool) -> None:
+    """Draw what set the step sizes; stability is told from accuracy when the run has ended."""
+    from inspector import queries, stiffness
 
     title = "What limited the steps?"
     note = (
         "accuracy: the error estimate. end of span: the step was cut to land on the end. first "
-        "step: the starting step. non-finite: the field gave NaN or infinity."
+        "step: the starting step. non-finite: the field gave NaN or infinity. stability: the step "
+        "stays where an explicit method is about to become unstable; known when the run has ended."
     )
-    parts = queries.limiter_shares(run, solve)
+    parts = (
+        queries.limiter_shares(run, solve) if live else ask(stiffness.limited_shares, run, solve)
+    )
     labels = [name for name in parts.columns if name != "attempt"]
     if not labels:
         heading(title, note)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app import frame, session
+from app import frame, kinds, session
 from app.gradient_modes import results, setup
 from app.live import notices
 from app.live.state import Shown, look, title_of
@@ -45,18 +45,6 @@ def progress(shown: Shown, found: "Comparison | None", seen: int) -> None:
         st.progress(0.0, "Starting")
 
 
-def nothing_yet(live: bool) -> None:
-    """The designed state of a page without a comparison."""
-    if live:
-        st.skeleton(height=420)
-        return
-    st.info(
-        "The run shown holds no comparison of gradient modes. Choose a problem and some modes on "
-        "the left and press **Compare**: each is measured against backpropagation in float64.",
-        icon=":material/balance:",
-    )
-
-
 described = frame.described()
 workers = frame.workers()
 spec = None
@@ -64,6 +52,8 @@ if not session.read_only():
     with st.sidebar:
         spec = setup.panel(described)
 shown = look(session.current_run(), workers)
+if shown.spec.get("kind") != "adjoints" and (other := kinds.newest("adjoints")) is not None:
+    shown = look(other, workers)
 is_ours = shown.spec.get("kind") == "adjoints"
 about = title_of(shown.spec, described) if is_ours else {}
 with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -74,6 +64,12 @@ if is_ours:
     st.caption(results.spec_in_words(shown.spec, about))
 if spec is not None:
     setup.bar(shown, spec, workers)
+kinds.instead(
+    shown.id if is_ours else None,
+    "comparison of gradient modes",
+    "choose a problem and some modes on the left and press **Compare**: each is measured against "
+    "backpropagation in float64.",
+)
 found = comparison(shown) if is_ours else None
 entries = found.entries() if found else []
 if is_ours and (shown.live or shown.word in ("failed", "cancelled", "died", "interrupted")):
@@ -83,5 +79,5 @@ if is_ours and (shown.live or shown.word in ("failed", "cancelled", "died", "int
         notices.notice(shown, workers)
 if found is not None and entries:
     results.show(found, str(shown.spec.get("dtype") or "float64"))
-else:
-    nothing_yet(is_ours and shown.live)
+elif is_ours and shown.live:
+    st.skeleton(height=420)

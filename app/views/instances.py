@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import explain, run_facts
+from app import explain
 from app.cached import ask
-from app.components import row_charts, row_picker, run_header
+from app.components import row_charts, row_picker, row_sentence, run_header
 from app.components.chart import draw, plain
 from app.controls.numbers import short
 from app.figures.instance_ranking import MOST_BARS, instance_ranking_figure
-from app.frames import floats, where
+from app.frames import floats
 from app.theme import current
 
 if TYPE_CHECKING:
@@ -58,15 +58,9 @@ def one_row(run: "Run", solve: int, row: int, instances: pd.DataFrame) -> None:
             icon=":material/filter_alt:",
         )
         return
-    steps = ask(type(run).steps, run, solve, row)
-    start = run.settings(solve)
-    described = run_header.described()
-    problem = (run.spec or {}).get("problem")
-    names = run_facts.component_names(described, problem, int(start.get("dim") or 0))
-    labels = run.columns.get("limiter", {}).get("labels") or {}
-    sentence = explain.row_in_words(
-        row, instances, steps, labels, parameter=parameter_of(instances, row), components=names
-    )
+    steps, labels = row_sentence.steps_of(run, solve, row)
+    names = row_sentence.names_of(run, solve)
+    sentence = row_sentence.sentence_of(run, solve, row, instances)
     with st.container(border=True, key="row_sentence", gap="xsmall"):
         st.markdown(f"**{plain(sentence)}**")
         against_the_batch(row, instances)
@@ -75,16 +69,6 @@ def one_row(run: "Run", solve: int, row: int, instances: pd.DataFrame) -> None:
         st.info("This row has not taken a step.", icon=":material/hourglass_empty:")
         return
     row_charts.draw_all(run, solve, row, steps, instances, labels=labels, names=names)
-
-
-def parameter_of(instances: pd.DataFrame, row: int) -> str | None:
-    """Return what sets a row apart, such as `mu = 50`; None if no parameter is recorded."""
-    line = where(instances, instances["instance"] == row)
-    parts = [
-        f"{name} = {short(float(floats(line, name)[0]))}"
-        for name in run_facts.parameters_of(instances)
-    ]
-    return ", ".join(parts[:3]) or None
 
 
 def against_the_batch(row: int, instances: pd.DataFrame) -> None:

@@ -5,8 +5,8 @@ import streamlit as st
 from app import frame, session
 from app.components import diagnosis
 from app.controls import again
-from app.controls.spec import settings_panel
-from app.live import actions, compare, notices, panel
+from app.controls.spec import by_name, settings_panel
+from app.live import actions, compare, equations, notices, panel
 from app.live.state import evals_per_attempt, in_words, look, title_of
 
 POLL = 0.5  # seconds between looks at a run that grows
@@ -57,22 +57,27 @@ def body() -> None:
             st.info("No attempt of this run can be read, so there is nothing to draw.")
         return
     other = compare.other_run(now)
-    panel.draw(now, other, about, evals_per_attempt(now.spec, described))
-    assert now.run is not None
-    rows = now.run.solves()
+    run = now.run
+    assert run is not None
+    panel.draw(
+        now, other, about, evals_per_attempt(now.spec, described),
+        below=lambda: diagnosis.panel(run, now.solve, live=now.live),
+    )  # fmt: skip
+    rows = run.solves()
     rows = rows[rows["solve"] == now.solve]
     failed = rows[(rows["status"] > 0) & ~rows["status_name"].isin(["INTERRUPTED", "EVENT"])]
     with above:
         notices.damage(now)
+        notices.warned(now)
         notices.failed_rows(failed, list(about.get("components") or []))
-    diagnosis.panel(now.run, now.solve, live=now.live)
     if other is not None and not now.live:
         compare.section(now, other, described)
 
 
 st.caption(" — ".join(t for t in (about.get("question", ""), in_words(shown.spec)) if t))
 if spec is not None:
-    actions.bar(shown, spec, workers, described)
+    refused = equations.panel(by_name(described["problems"], session.get("problem")), spec)
+    actions.bar(shown, spec, workers, described, refused=refused)
 st.fragment(body, run_every=POLL if shown.live else None)()
 waiting.empty()
 session.put("_live_seen", True)

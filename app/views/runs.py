@@ -9,8 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from app import explain, run_list, session
-from app.components import run_compare, run_header
+from app.components import run_compare, run_header, share
 from app.components.chart import code
+from app.equations import about as equations
 from app.frames import floats, where
 
 MOST_SHOWN = 1_000
@@ -23,12 +24,18 @@ def page() -> None:
         runs = run_list.listed()
     if runs.empty:
         run_header.nothing_stored()
+        share.open_packed()
         return
     total = explain.size(float(floats(runs, "bytes").sum()))
-    st.caption(
-        f"{explain.count(len(runs))} runs, {total}, in "
-        f"`{session.runs_root()}`. One click shows a run everywhere; two compare them."
-    )
+    with st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    ):
+        st.caption(
+            f"{explain.count(len(runs))} runs, {total}, in "
+            f"`{session.runs_root()}`. One click shows a run everywhere; two compare them.",
+            width="content",
+        )
+        share.open_packed()
     shown = filtered(runs)
     if shown.empty:
         st.info("No run fits the filter.", icon=":material/filter_alt_off:")
@@ -105,7 +112,7 @@ def table(runs: pd.DataFrame) -> list[str]:
             "state": state,
             "run": ids,
             "page": [f"/run?run={quote(run)}" for run in ids],
-            "problem": runs["problem"].to_numpy(),
+            "problem": [equations.title_of(problem) for problem in runs["problem"]],
             "method": runs["method"].to_numpy(),
             "controller": runs["controller"].to_numpy(),
             "created": [moment(created) for created in runs["created"]],
@@ -168,7 +175,7 @@ def take_selection() -> None:
 def actions(line: dict[str, Any], chosen: list[str]) -> None:
     """Draw what can be done with the run picked."""
     run_id = str(line["run"])
-    own = not session.read_only() and run_id != session.EXAMPLE
+    own = not session.read_only() and not session.is_example(run_id)
     with st.container(border=True, key="run_actions"):
         st.markdown(f"### {code(run_id)}", anchors=False)
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -180,6 +187,10 @@ def actions(line: dict[str, Any], chosen: list[str]) -> None:
                 icon=":material/compare_arrows:",
                 query_params=[("run", run_id), *(("with", run) for run in chosen if run != run_id)],
             )
+            path = session.run_path(run_id)
+            if path is not None:
+                share.report_button(path, None)
+                share.pack_button(run_id, path, float(line["bytes"] or 0))
             if own:
                 delete(line, chosen)
         if own:
@@ -215,7 +226,7 @@ def save_note(run_id: str) -> None:
 
 def delete(line: dict[str, Any], chosen: list[str]) -> None:
     """Draw the button that deletes the selected runs after a second press."""
-    ids = [run for run in chosen if run != session.EXAMPLE] or [str(line["run"])]
+    ids = [run for run in chosen if not session.is_example(run)] or [str(line["run"])]
     name = code(ids[0]) if len(ids) == 1 else f"{len(ids)} runs"
     with st.popover(f"Delete {'run' if len(ids) == 1 else name}", icon=":material/delete:"):
         st.write(f"Delete {name} with everything recorded? This cannot be undone.")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import explain, frame, session, theme
+from app import explain, frame, kinds, session, theme
 from app.cached import ask
 from app.components import run_header, training_parts, training_setup
 from app.components.chart import code, draw, pair, plain
@@ -17,7 +17,7 @@ from app.figures.training_seconds import training_seconds_figure
 from app.frames import floats, only, where
 from app.live import notices
 from app.live.state import look
-from app.training_words import alerts
+from app.training_words import alerts, merged
 
 if TYPE_CHECKING:
     from inspector.run import Run
@@ -63,6 +63,8 @@ def page() -> None:
     table = ask(type(run).iterations, run)
     if table.empty:
         no_training(run)
+        if not run.live:
+            another()
     else:
         training(run, table)
     run_header.banners(run, place)
@@ -85,11 +87,24 @@ def no_training(run: "Run") -> None:
             st.page_link("views/run.py", label="Look at its solves", icon=":material/monitoring:")
 
 
+def another() -> None:
+    """Draw the newest training there is, where the run shown is none."""
+    name = kinds.newest("training")
+    run = session.open_run(name)
+    if run is None:
+        return
+    table = ask(type(run).iterations, run)
+    if not table.empty:
+        what = "Recorded example of a training" if session.is_example(name) else "Newest training"
+        st.caption(f"{what}, {code(str(name))}:")
+        training(run, table)
+
+
 def training(run: "Run", table: pd.DataFrame) -> None:
     """Draw a training from above to below: in sum, in time, one solve, samples, processes."""
     ranks = ask(type(run).ranks, run)
     current = where(table, table["current"])
-    lines = training_parts.merged(current)
+    lines = merged(current)
     for alert in alerts(lines)[:4]:
         say, icon = LOOKS[alert.level]
         say(plain(alert.text), icon=icon)
@@ -126,8 +141,8 @@ def overview(run: "Run", table: pd.DataFrame, lines: pd.DataFrame, resumed: list
     ghost = None
     if other is not None:
         theirs = ask(type(other).iterations, other)
-        ghost = training_parts.merged(where(theirs, theirs["current"]))
-    replaced = training_parts.merged(where(table, ~table["current"].to_numpy(bool)))
+        ghost = merged(where(theirs, theirs["current"]))
+    replaced = merged(where(table, ~table["current"].to_numpy(bool)))
     selected = None
     picked = session.get("solve")
     if isinstance(picked, int) and 0 < picked < run.n_solves:

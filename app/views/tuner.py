@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import frame, session
+from app import frame, kinds, session
 from app.explore import studies, tuner
 from app.live.state import in_words, look
 
@@ -22,6 +22,13 @@ studies.bar(
     label="Tune",
     help="Replay every set of gains, then solve the best for real. The result is kept as a run.",
 )
+kinds.instead(
+    shown.id if ours else None,
+    "search for gains",
+    "choose a problem on the left, or the problem of a recorded run, and press **Tune**: recorded "
+    "error ratios are replayed under other gains, then the best and all presets are solved for "
+    "real.",
+)
 found = studies.study_of(shown) if ours else None
 if ours:
     studies.follow(shown, found, workers)
@@ -29,10 +36,3 @@ if found is not None and found.entries():
     tuner.show(found, str(shown.id), shown.spec)
 elif ours and shown.live:
     st.skeleton(height=420)
-else:
-    st.info(
-        "The run shown holds no search for gains. Choose a problem on the left, or the problem of "
-        "a recorded run, and press **Tune**: recorded error ratios are replayed under other gains, "
-        "then the best and all presets are solved for real.",
-        icon=":material/tune:",
-    )

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import frame, session
+from app import frame, kinds, session
 from app.explore import precision, studies
 from app.live.state import look, title_of
 
@@ -22,6 +22,12 @@ studies.bar(
     label="Measure",
     help="Solve with each method at each tolerance. The result is kept as a run.",
 )
+kinds.instead(
+    shown.id if ours else None,
+    "work-precision study",
+    "choose a problem, methods and tolerances on the left and press **Measure**: each is solved "
+    "and compared with a reference, row by row.",
+)
 found = studies.study_of(shown) if ours else None
 if ours:
     studies.follow(shown, found, workers)
@@ -29,9 +35,3 @@ if found is not None and found.entries():
     precision.show(found, str(shown.id))
 elif ours and shown.live:
     st.skeleton(height=420)
-else:
-    st.info(
-        "The run shown holds no work-precision study. Choose a problem, methods and tolerances on "
-        "the left and press **Measure**: each is solved and compared with a reference, row by row.",
-        icon=":material/speed:",
-    )

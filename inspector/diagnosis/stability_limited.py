@@ -58,11 +58,15 @@ def look(case: Case) -> Iterator[Finding]:
 
 def stable_part(case: Case, far: float) -> np.ndarray:
     """Return which attempts stability limited, `(N,)` bool: near its limit, and no other cause."""
-    stiffness = case.column("stiffness")
-    near = (stiffness >= NEAR * far) & (stiffness <= BEYOND * far)
+    near = near_limit(case.column("stiffness"), far)
     if case.has("limiter"):
         near &= case.column("limiter") == 0  # accuracy, as far as the controller knows
     return near
+
+
+def near_limit(stiffness: np.ndarray, far: float) -> np.ndarray:
+    """Return where step size times spectral radius is about what a method bears, bool."""
+    return (stiffness >= NEAR * far) & (stiffness <= BEYOND * far)
 
 
 def limited_by_stability(case: Case) -> np.ndarray:

@@ -61,7 +61,7 @@ def load_line(line: bytes) -> dict[str, Any] | None:
         return None
     try:
         record, _ = _SCAN(line.decode("ascii"), 0)
-    except (ValueError, StopIteration):
+    except (ValueError, StopIteration, RecursionError):
         return None
     return record if isinstance(record, dict) else None
 
@@ -72,7 +72,7 @@ def load_lines(lines: Sequence[bytes]) -> list[dict[str, Any] | None]:
     text = b"[" + b",".join(line for line, good in zip(lines, whole, strict=True) if good) + b"]"
     try:
         found, _ = _SCAN(text.decode("ascii"), 0)
-    except (ValueError, StopIteration):  # a line that is as it was written, and yet no JSON
+    except (ValueError, StopIteration, RecursionError):  # whole, and yet no JSON
         return [load_line(line) for line in lines]
     records = iter(found)
     kept = [next(records, None) if good else None for good in whole]
@@ -104,6 +104,14 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
         view = view[os.write(fd, view) :]
 
 
+def json_bytes(record: Mapping[str, Any]) -> bytes:
+    """Return what `write_json` writes: the record with its checksum."""
+    plain = jsonable({key: value for key, value in record.items() if key != "crc"})
+    plain["crc"] = f"{_document_crc(plain):08x}"
+    text = json.dumps(plain, indent=1, allow_nan=False, ensure_ascii=False)
+    return f"{text}\n".encode()
+
+
 def write_json(path: Path, record: Mapping[str, Any], new: bool = False) -> None:
     """Replace a JSON file as a whole: readers see the old one or the new one.
 
@@ -113,13 +121,9 @@ def write_json(path: Path, record: Mapping[str, Any], new: bool = False) -> None
     Raises:
         OSError: the folder cannot be written.
     """
-    plain = jsonable({key: value for key, value in record.items() if key != "crc"})
-    plain["crc"] = f"{_document_crc(plain):08x}"
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(3).hex()}.tmp")
     try:
-        temporary.write_text(
-            json.dumps(plain, indent=1, allow_nan=False, ensure_ascii=False) + "\n", "utf-8"
-        )
+        temporary.write_bytes(json_bytes(record))
         if new and _linked(temporary, path):
             return
         temporary.replace(path)

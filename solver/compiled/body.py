@@ -9,10 +9,10 @@ from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from solver.compiled.expression import Graph, Node, reachable
-from solver.compiled.symbolic import SymbolicTensor, Trace, Untraceable, no_trace
+from solver.compiled.forms import form_of
+from solver.compiled.symbolic import SymbolicTensor, Trace, Untraceable
 from solver.initial_step import initial_step
 from solver.loop import Problem
-from solver.methods.explicit_rk import ExplicitRungeKutta, ExplicitStepper, GraphStages
 from solver.norms import Tolerance
 from solver.problem import Field
 from solver.recording import PROBE_EVERY
@@ -49,58 +49,11 @@ class Body:
     polynomial: dict[str, Node]  # `P{j}_{d}`, of rows whose outputs or polynomials are wanted
     columns: dict[str, Node]  # further columns of the record, by statistic
     late: frozenset[str]  # statistics that are measured from the record, by who looks at them
+    carried: dict[str, torch.dtype]  # what else goes from one attempt to the next
     history: list[torch.dtype]
     history_tree: Any
     pool: list[float]
     degree: int = 0
-
-
-class LiteralStages(GraphStages):
-    """Slopes combined with weights that are numbers in the code; weights of 0 cost nothing."""
-
-    def combine(self, weights: Tensor, n: int) -> Tensor:
-        """Return `sum_{i<n} weights[i] k_i`."""
-        total: Tensor | None = None
-        for slope, weight in zip(self._rows[:n], self._numbers(weights), strict=False):
-            if weight:
-                term = _times(slope, weight)
-                total = term if total is None else total + term
-        return self._rows[0] * 0.0 if total is None else total
-
-    def polynomial(self, interpolant: Tensor) -> Tensor:
-        """Return `interpolant^T k`, `(degree, B, D)`."""
-        dtype = torch.promote_types(interpolant.dtype, self._rows[0].dtype)
-        rows = [row.to(dtype) for row in self._rows]
-        out = []
-        for weights in zip(*self._numbers(interpolant), strict=True):
-            total: Tensor | None = None
-            for slope, weight in zip(rows, weights, strict=True):
-                if weight:
-                    term = _times(slope, weight)
-                    total = term if total is None else total + term
-            out.append(rows[0] * 0.0 if total is None else total)
-        return torch.stack(out)
-
-    def sums(self, weights: Tensor, stride: int) -> Tensor:
-        """Return `weights (R, n)` times the first slopes, of each `stride`-th one, `(R, B, E)`."""
-        out, seen = [], [row[:, ::stride] for row in self._rows[: weights.shape[1]]]
-        for row in self._numbers(weights):
-            total: Tensor | None = None
-            for slope, weight in zip(seen, row, strict=False):
-                if weight:
-                    term = _times(slope, weight)
-                    total = term if total is None else total + term
-            out.append(seen[0] * 0.0 if total is None else total)
-        return torch.stack(out)
-
-    @staticmethod
-    def _numbers(weights: Tensor) -> Any:
-        with no_trace():
-            return weights.tolist()
-
-
-def _times(slope: Tensor, weight: float) -> Tensor:
-    return slope if weight == 1 else slope * weight
 
 
 class _TracedField(Field):
@@ -149,8 +102,6 @@ class Tracer:
         polynomial: bool,
     ):
         """Prepare what is common to the traces."""
-        if not isinstance(problem.method, ExplicitRungeKutta):
-            raise Untraceable(f"method {problem.method.name!r} has no compiled form")
         self.problem, self.statistics, self.tensors = problem, statistics, settings
         self.wants_polynomial = polynomial
         self.polynomial_dtype = problem.field.layout.dtype
@@ -163,12 +114,11 @@ class Tracer:
         self.trace = Trace(Graph(), self.batch)
         self.field = _TracedField(problem.field, self.pool)
         like = torch.zeros((self.batch, self.dim), dtype=self.state)
-        stepper = problem.method.stepper(self.field, like, self.time, graph=True)
-        assert isinstance(stepper, ExplicitStepper)
-        self.stepper = stepper.with_stages(LiteralStages, like)
+        self.form = form_of(problem, self.field, like)
+        self.stepper = self.form.stepper
         self.rates: dict[str, Tensor] = {}  # what statistics hold between looks at the slopes
         self.holding = ""  # the statistic that is being traced
-        self.trace.literal = {id(tensor) for tensor in stepper.nodes}
+        self.trace.literal = {id(tensor) for tensor in self.form.literal}
         order = problem.method.error_order
         self.error_order = problem.method.order if order is None else order
 
@@ -184,7 +134,10 @@ class Tracer:
         tolerance = Tolerance(rtol, atol)
         tolerance.may_vanish = self.problem.tolerance.may_vanish
         self.tolerance = tolerance
+        traced = self.form.traced
         with torch.no_grad(), self.trace:
+            if traced is not None:
+                traced.enter(self.trace, tolerance, self._row("t", self.time), self._state("y"))
             begin = self._begin()
             attempt = self._attempt()
             failure = self._failure()
@@ -197,6 +150,7 @@ class Tracer:
             polynomial=polynomial,
             columns=self.columns,
             late=frozenset(self.late),
+            carried=self.carried,
             history=self.history_dtypes,
             history_tree=self.history_tree,
             pool=self.pool,
@@ -265,8 +219,13 @@ class Tracer:
         self._store(out, "stretch", stretch)
         self._store(out, "running", going)
         self._store(out, "end", torch.where(going, end, t))
-        if self.stepper.keeps_end_slope:
+        if self.form.end_slope is not None:
             self._store(out, "k", slope)
+        self.carried = {}
+        if self.form.traced is not None:
+            for name, tensor in self.form.traced.initial(going).items():
+                self._store(out, name, tensor)
+                self.carried[name] = tensor.dtype
         self._store(out, "extra", extra)
         status = torch.where(bad, int(Status.NON_FINITE_START), 0)
         self._store(out, "status", status)
@@ -279,6 +238,7 @@ class Tracer:
         self._store(out, "prev", control)
         for name in self._probes:
             self._store(out, f"rate_{name}", control * 0.0)
+            self.carried[f"rate_{name}"] = self.state
         return out
 
     def _attempt(self) -> dict[str, Node]:
@@ -289,8 +249,14 @@ class Tracer:
         running, y = self._row("running", torch.bool), self._state("y")
         history, _ = self._history(self._row("prev", self.state))
         reach, t_next, dt, tried = aim(t, asked, stretch, end)
-        stepper.begin(self._state("k") if stepper.keeps_end_slope else self.field(t, y))
-        start = stepper.start_slope
+        kept, traced = self.form.end_slope, self.form.traced
+        if traced is not None:
+            traced.load(self._row)
+            if stepper.looks_ahead and problem.controller.adaptive:
+                stepper.horizon = end
+        if kept is not None or not stepper.keeps_end_slope:
+            stepper.begin(self.field(t, y) if kept is None else self._state("k"))
+        start = None if kept is None else stepper.start_slope
         trial = stepper.attempt(t, dt, t_next, y)
         probe = None
         if self._probes:
@@ -312,7 +278,7 @@ class Tracer:
         attempts = self.trace.row("(done + 1)", self.time)
         gone, _ = failures(
             running=running, moved=moved, going=going, tried=tried, room=room, own=own,
-            exhausted=attempts >= self._limit(),
+            unsolved=stepper.unsolved, exhausted=attempts >= self._limit(),
             dt_min=self.tensors["dt_min"], adaptive=problem.controller.adaptive, joint=False,
         )  # fmt: skip
         self._trace_columns(
@@ -325,9 +291,11 @@ class Tracer:
             "dt": dt, "t_next": t_next, "y_old": y, "z": trial.y1, "prev": own,
         }  # fmt: skip
         values |= {f"rate_{name}": self.rates[name] for name in self._probes}
-        if stepper.keeps_end_slope:
-            last = stepper.known_slopes()[self._end_stage()]
+        if kept is not None and start is not None:
+            last = stepper.known_slopes()[kept]
             values["k"] = torch.where(moved[:, None], last, start)
+        if traced is not None:
+            values |= traced.saved(moved)
         for i, slope in enumerate(stepper.known_slopes()):
             values[f"s{i}_"] = slope
         for i, leaf in enumerate(tree_flatten(verdict.history)[0]):
@@ -344,17 +312,13 @@ class Tracer:
         """Return the rate where one is due, else the one before, as the plain loop holds it."""
         due = self.trace.row(f"(done % {PROBE_EVERY} == 0)", torch.bool)
         before = self._row(f"rate_{self.holding}", self.state)
-        self.rates[self.holding] = torch.where(due, rate[0], before)
+        (self.rates[self.holding],) = self.trace.guarded(due, [rate[0]], [before], "probe")
         return self.rates[self.holding][None]
 
     def _limit(self) -> Tensor:
         limit = self.tensors["max_steps"]
         assert limit is not None
         return limit
-
-    def _end_stage(self) -> int:
-        assert self.stepper.end_slope is not None
-        return self.stepper.end_slope
 
     def _propose(self, own: Tensor, history: Any) -> Any:
         """Let the controller judge; its numbers go to the pool, so that gains are inputs."""
@@ -378,6 +342,8 @@ class Tracer:
         codes = limiter_codes(
             failed_before=failed_before, first=first, t=t, dt=tried,
             dt_min=self.tensors["dt_min"], dt_max=self.tensors["dt_max"], reach=reach, jump=None,
+            unsolved_before=None if self.stepper.unsolved is None else
+            self._row("unsolved_before", torch.bool),
         )  # fmt: skip
         leaves, tree = tree_flatten(history)
         factor = torch.where(running, verdict.factor, verdict.factor)
@@ -401,8 +367,12 @@ class Tracer:
                 controller=self.problem.controller,
                 error_order=self.error_order,
                 probe=None if probe is None else Probe(probe[None], dt[None], self._held),
+                counted=counted,
             )
 
+        traced = self.form.traced
+        counts = traced is not None and any("counted" in each.needs for each in self.statistics)
+        counted = traced.counted()[None] if counts and traced is not None else None
         needed: set[str] = set()
         self.trace.graph.pool = self.pool
         try:
@@ -438,6 +408,7 @@ class Tracer:
             running=self._row("was", torch.bool), moved=self._row("moved", torch.bool),
             going=self._row("going", torch.bool), tried=self._row("tried", self.time),
             room=self._row("room", self.time), own=self._row("own", self.state),
+            unsolved=None if self.stepper.unsolved is None else self._row("unsolved", torch.bool),
             exhausted=attempts >= self._limit(), dt_min=self.tensors["dt_min"],
             adaptive=self.problem.controller.adaptive, joint=False,
         )  # fmt: skip
@@ -448,8 +419,7 @@ class Tracer:
     def _polynomial(self) -> dict[str, Node]:
         """Dense output of the attempt just made."""
         out: dict[str, Node] = {}
-        count = self.stepper.stages
-        slopes = [self._state(f"s{i}_") for i in range(count)]
+        slopes = [self._state(f"s{i}_") for i in range(self.form.known)]
         stepper = self.stepper.continuing(slopes)
         t, dt, t_next = (self._row(name, self.time) for name in ("t_old", "dt", "t_next"))
         polynomial = stepper.polynomial(t, dt, t_next, self._state("y_old"), self._state("z"))

@@ -13,6 +13,7 @@ from solver.compiled.body import HISTORY
 from solver.compiled.build import Kernel
 from solver.compiled.expression import F32, F64
 from solver.compiled.fingerprint import Fingerprint
+from solver.compiled.implicit import COUNTS
 from solver.compiled.plan import Plan
 from solver.dense import DenseRecord
 from solver.loop import Outcome, Problem
@@ -193,10 +194,20 @@ class Run:
         accepted = row("accepted").to(torch.int64)
         steps, status = count["n_steps"], count["status"]
         extra, success = count["extra"], status == int(Status.SUCCESS)
-        evals = torch.add(extra, steps, alpha=plan.evals_per_attempt)
-        if not plan.keeps_end_slope:
+        form = plan.form
+        evals = torch.add(extra, steps, alpha=form.evals_per_attempt)
+        if form.evals_per_start:
             idle = (count["on_accept"] != 0) | success
-            evals = evals + accepted - (idle & (accepted > 0)).long()
+            starts = accepted - (idle & (accepted > 0)).long()
+            evals = torch.add(evals, starts, alpha=form.evals_per_start)
+        rows_evaluated = form.evals_per_attempt * self.q[9] + int(extra.sum())
+        jacobians = iterations = factored = None
+        if form.traced is not None:
+            counted, jacobians, iterations, factored = (
+                row(f"n_{name}").long() for name in COUNTS
+            )
+            evals = evals + counted
+            rows_evaluated = int(evals.sum())  # others of a group of rows are not counted
         kind, place = layout.places["y0"]
         y = self.state[kind][place : place + self.dim].t().contiguous()
         return Outcome(
@@ -210,5 +221,8 @@ class Run:
             n_f_evals=evals,
             arrived=success,
             n_f_calls=int(evals.max()) if self.batch else 0,
-            n_rows_evaluated=plan.evals_per_attempt * self.q[9] + int(extra.sum()),
+            n_rows_evaluated=rows_evaluated,
+            n_jac_evals=jacobians,
+            n_newton_iterations=iterations,
+            n_factorizations=factored,
         )

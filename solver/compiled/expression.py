@@ -45,6 +45,10 @@ class Graph:
             self.nodes.append(found)
         return found
 
+    def guard(self, mask: Node, new: Node, old: Node, region: str) -> Node:
+        """Return `new` where the mask holds, else `old`; see `Trace.guarded`."""
+        return new if new is old else self.node("guard", (mask, new, old, region), new.kind)
+
     def load(self, text: str, kind: str) -> Node:
         """Return what the C++ expression `text` reads."""
         return self.node("load", (text,), kind)

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from solver.compiled import forms
 from solver.compiled.body import Body, Tracer
 from solver.compiled.build import Kernel, load
 from solver.compiled.expression import BOOL, F32, F64, I8, I64
@@ -20,7 +21,6 @@ from solver.compiled.fingerprint import Fingerprint
 from solver.compiled.source import Layout, emit, pointer_names
 from solver.compiled.symbolic import KINDS, Slot, Untraceable
 from solver.loop import Problem
-from solver.methods.explicit_rk import ExplicitRungeKutta
 from solver.statistics.base import Statistic
 
 MOST_PLANS = 256  # kept in a process
@@ -73,8 +73,7 @@ class Plan:
     numbers: Any  # ctypes array, the pool
     column_kinds: dict[str, str]
     record: tuple[Recorded, ...]
-    evals_per_attempt: int
-    keeps_end_slope: bool
+    form: forms.Form
     starts: bool  # whether those of all steps are kept
     loaded: Kernel | None = None
 
@@ -124,8 +123,6 @@ _lock = threading.RLock()  # a field that is traced may solve something itself
 def reason_against(problem: Problem) -> str | None:
     """Return why no kernel can solve this problem, None if one may."""
     layout = problem.field.layout
-    if not isinstance(problem.method, ExplicitRungeKutta):
-        return f"method {problem.method.name!r} has no compiled form"
     if problem.joint:
         return 'stepping="joint" lets rows meet'
     if problem.events is not None:
@@ -138,7 +135,7 @@ def reason_against(problem: Problem) -> str | None:
         return f"the state is {layout.dtype}"
     if not 0 < layout.dim <= MOST_COMPONENTS:
         return f"D = {layout.dim} components: must be 1 to {MOST_COMPONENTS}"
-    return None
+    return forms.reason_against(problem)
 
 
 def find_plan(
@@ -313,9 +310,8 @@ def _make(
 ) -> Plan:
     """Trace and write one plan."""
     outputs, dense, starts, states, recorded = flags
-    field, method = problem.field, problem.method
+    field = problem.field
     field.meet(problem.times.start, problem.y0)
-    assert isinstance(method, ExplicitRungeKutta)
     # Each its own tensor, as the trace tells them apart by identity.
     own = {k: None if v is None else v.clone() for k, v in settings(problem).items()}
     tracer = Tracer(problem, statistics, own, polynomial=outputs or dense)
@@ -361,8 +357,7 @@ def _make(
         numbers=(ctypes.c_double * max(len(body.pool), 1))(*body.pool),
         column_kinds=kinds,
         record=record if recorded else (),
-        evals_per_attempt=stepper.evals_per_attempt,
-        keeps_end_slope=stepper.keeps_end_slope,
+        form=tracer.form,
         starts=starts,
     )
 

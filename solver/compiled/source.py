@@ -5,7 +5,9 @@ the processor's first cache, and one pass over its vectors is one attempt. Rare
 things (a row ends, fails, passes an output) are done lane by lane after it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+
+import torch
 
 from solver.compiled.body import Body
 from solver.compiled.expression import (
@@ -17,7 +19,6 @@ from solver.compiled.expression import (
     VECTORS,
     Node,
     reachable,
-    text_of,
 )
 from solver.compiled.prelude import prelude
 from solver.compiled.record import (
@@ -28,6 +29,7 @@ from solver.compiled.record import (
     rest_of_block,
     rows_left_out,
 )
+from solver.compiled.statements import statements
 from solver.compiled.symbolic import KINDS
 
 
@@ -49,7 +51,8 @@ class Layout:
             kind = KINDS[dtype]
             self.kinds[f"h{i}"] = time if kind == BOOL else kind
         self.kinds["prev"] = state
-        self.kinds |= {name: state for name in body.begin if name.startswith("rate_")}
+        for name, dtype in body.carried.items():
+            self.kinds[name] = time if dtype == torch.bool else KINDS[dtype]
         self.kinds["accepted"] = time
         # kept for rows, not touched in the vectorised loop
         self.counts = ("n_steps", "extra", "status", "component", "on_accept", "index")
@@ -188,8 +191,7 @@ def emit(
     stores = {name: body.attempt[name] for name in (*carried, *kept) if name in body.attempt}
     stores = {k: v for k, v in stores.items() if v.args != (f"{k}[l]",)}  # stays as it is
     columns = {f"col_{name}": node for name, node in body.columns.items()}
-    rates = [node for name, node in body.attempt.items() if name.startswith("rate_")]
-    text, names_of = _statements([*stores.values(), *columns.values()], "      ", rates)
+    text, names_of = statements([*stores.values(), *columns.values()], "      ")
     out.append(text)
     moved, was = names_of[body.attempt["moved"].number], names_of[body.attempt["was"].number]
     running = names_of[body.attempt["running"].number]
@@ -296,8 +298,9 @@ def _per_row(slots: list) -> str:
     lines = []
     for i, slot in enumerate(slots):
         if slot.axis is not None:
+            kind = F64 if slot.kind == BOOL else slot.kind
             lines += [
-                f"  LANES({slot.kind}, c{i}_{j}); for (int l = 0; l < L; l++) "
+                f"  LANES({kind}, c{i}_{j}); for (int l = 0; l < L; l++) "
                 f"c{i}_{j}[l] = U{i}[{j} * B + rows[l < m ? l : 0]];"
                 for j in range(slot.size)
             ]
@@ -319,80 +322,6 @@ def _lane_kind(name: str, node: Node, layout: Layout, time: str) -> str:
     return time if node.kind == BOOL else node.kind
 
 
-def _statements(
-    roots: list[Node], indent: str, rare: Sequence[Node] = ()
-) -> tuple[str, dict[int, str]]:
-    """Return the statements that compute `roots`, and the names of all they compute.
-
-    Args:
-        roots: what is wanted.
-        indent: before each line.
-        rare: picks between something dear and what is there, by one condition for all rows: what
-            only they need is computed only where it holds.
-    """
-    lines, names = [], {}
-    nodes, picks = reachable(roots), {node.number for node in rare if node.op == "where"}
-    picked = [node for node in nodes if node.number in picks]
-    often = {node.number for node in nodes} if not picked else _without(roots, picks)
-    after: set[int] = set(picks)  # what depends on a pick
-    for node in nodes:
-        if any(isinstance(arg, Node) and arg.number in after for arg in node.args):
-            after.add(node.number)
-    dear = [node for node in nodes if node.number not in often]
-    if any(node.number in after for node in dear):  # one pick needs another: pick in place
-        often, after, dear, picked = {node.number for node in nodes}, set(), [], []
-
-    def write(chosen: list[Node], indent: str) -> None:
-        for node in chosen:
-            if node.op == "product":
-                names[node.number] = f"p{node.number}"
-                lines.extend(_product(node, names, indent))
-                continue
-            names[node.number] = f"v{node.number}"
-            value = text_of(node, names)
-            lines.append(f"{indent}const {VECTORS[node.kind]} v{node.number} = {value};")
-
-    write([node for node in nodes if node.number in often and node.number not in after], indent)
-    if picked:
-        for node in picked:
-            names[node.number] = f"v{node.number}"
-            before = names[node.args[2].number]
-            lines.append(f"{indent}{VECTORS[node.kind]} v{node.number} = {before};")
-        lines.append(f"{indent}if ({picked[0].args[0].args[0]}) {{")
-        write(dear, indent + "  ")
-        dear_names = ((node.number, names[node.args[1].number]) for node in picked)
-        lines.extend(f"{indent}  v{number} = {name};" for number, name in dear_names)
-        lines.append(f"{indent}}}")
-    later = [n for n in nodes if n.number in often and n.number in after and n not in picked]
-    write(later, indent)
-    return "\n".join(lines), names
-
-
-def _without(roots: list[Node], picks: set[int]) -> set[int]:
-    """Return the nodes that `roots` need if no pick takes what is dear."""
-    needed: set[int] = set()
-    waiting = list(roots)
-    while waiting:
-        node = waiting.pop()
-        if node.number not in needed:
-            needed.add(node.number)
-            args = (node.args[0], node.args[2]) if node.number in picks else node.args
-            waiting.extend(arg for arg in args if isinstance(arg, Node))
-    return needed
-
-
-def _product(node: Node, names: dict[int, str], indent: str) -> list[str]:
-    """Multiply a row with a matrix that all rows share."""
-    slot, inner, outer, *inputs = node.args
-    vector = VECTORS[node.kind]
-    loads = ", ".join(names[x.number] for x in inputs)
-    return [
-        f"{indent}{vector} p{node.number}[{outer}];",
-        f"{indent}{{ const {vector} x[{inner}] = {{{loads}}};",
-        f"{indent}  product<{inner}, {outer}>(U{slot}, x, p{node.number}); }}",
-    ]
-
-
 def _stores(
     stores: Mapping[str, Node], names: dict[int, str], layout: Layout, time: str, indent: str
 ) -> str:
@@ -404,7 +333,7 @@ def _stores(
 
 
 def _loop(part: Mapping[str, Node], layout: Layout, time: str, indent: str) -> str:
-    text, names = _statements([*part.values()], indent + "  ")
+    text, names = statements([*part.values()], indent + "  ")
     stores = _stores(part, names, layout, time, indent + "  ")
     return f"{indent}EACH_VECTOR {{\n{text}\n{stores}\n{indent}}}"
 

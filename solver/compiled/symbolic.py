@@ -8,7 +8,7 @@ torch itself, noted down, and done again before every solve.
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -87,6 +87,7 @@ class Trace(dispatch.TorchDispatchMode):
         self.depends_on_batch = False
         self.slots: list[Slot] = []  # what expressions load from
         self.baked: list[tuple[int, Tensor]] = []  # tensors whose values are in the code
+        self._regions = 0
         self.literal: set[int] = set()  # ids of coefficients, whose values are in the code too
 
     def __torch_dispatch__(
@@ -251,8 +252,10 @@ class Trace(dispatch.TorchDispatchMode):
         at = self.slot(tensor, axis if per_row else None)
         cells = np.empty(size, dtype=object)
         for i in range(size):
+            kind = self.slots[at].kind
             text = f"c{at}_{i}[l]" if per_row else f"U{at}[{i}]"
-            cells[i] = self.graph.load(text, self.slots[at].kind)
+            text = f"({text} != 0)" if per_row and kind == BOOL else text
+            cells[i] = self.graph.load(text, kind)
         return cells.reshape(shape)
 
     def slot(self, tensor: Tensor, axis: int | None) -> int:
@@ -270,6 +273,38 @@ class Trace(dispatch.TorchDispatchMode):
         cells = np.empty(len(numbers), dtype=object)
         cells[:] = numbers
         return cells.reshape(tuple(tensor.shape))
+
+    def guarded(
+        self,
+        mask: Tensor,
+        new: Sequence[Tensor],
+        old: Sequence[Tensor],
+        region: str | None = None,
+    ) -> list[SymbolicTensor]:
+        """Return `new` in rows of `mask (B,)`, `old` elsewhere.
+
+        What only the new ones need is computed only where the mask holds in some row: all that
+        share a mask and the name of a `region` together, None for one of their own.
+        """
+        region = self.new_region() if region is None else region
+        (condition,) = cast(SymbolicTensor, mask).cells.reshape(-1)
+        pairs = []
+        for a, b in zip(new, old, strict=True):
+            axis = a.axis if isinstance(a, SymbolicTensor) else cast(SymbolicTensor, b).axis
+            cells = [self.cells_of(x, a.ndim, axis, a.dtype) for x in (a, b)]
+            pairs.append((*np.broadcast_arrays(*cells), axis, a.dtype))
+        out = []
+        for left, right, axis, dtype in pairs:
+            cells = np.empty(left.shape, dtype=object)
+            for place in np.ndindex(left.shape):
+                cells[place] = self.graph.guard(condition, left[place], right[place], region)
+            out.append(self.wrap(cells, axis, dtype))
+        return out
+
+    def new_region(self) -> str:
+        """Return a name for a region of its own."""
+        self._regions += 1
+        return str(self._regions)
 
     def bake(self, tensor: Tensor) -> np.ndarray:
         """Return the values of another tensor, which become part of the code."""

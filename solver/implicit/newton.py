@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from solver.norms import power, rms_norm
+from solver.norms import power
 
 LIMIT, TIGHT_LIMIT = 8, 30  # iterations
 FASTEST = 0.02  # what a rate is remembered as at least: smaller ones are made of rounding errors
@@ -30,6 +30,18 @@ class Solved(NamedTuple):
         z = torch.where(rows[:, None], other.z, self.z)
         rest = zip(self[1:], other[1:], strict=True)
         return Solved(z, *(torch.where(rows, theirs, mine) for mine, theirs in rest))
+
+
+class Iterated(NamedTuple):
+    """Rows in the middle of the iteration."""
+
+    z: Tensor
+    going: Tensor  # (B,) bool, not ended
+    ok: Tensor
+    finite: Tensor
+    iterations: Tensor
+    rate: Tensor  # (B,) as measured last, 0 where it was not
+    norm: Tensor  # (B,) of the last correction, in tolerances
 
 
 class Newton:
@@ -65,7 +77,7 @@ class Newton:
         self.rate = torch.ones(len(like), dtype=like.dtype, device=like.device)
         # Where the rate was last measured, (B,): the step's size, and how many solves ago.
         self._h, self._fresh = self.rate * 0, self.rate > 0
-        self._measured_at, self._ago = self._h, self._h.long()
+        self.measured_at, self.ago = self._h, self._h.long()
         rtol = torch.as_tensor(rtol, dtype=like.dtype, device=like.device)
         smallest = rtol.amin(dim=-1) if rtol.ndim == 2 else rtol.amin()
         floor = 10 * self._eps / smallest.clamp_min(self._eps)
@@ -86,16 +98,16 @@ class Newton:
             fresh: rows whose Jacobian is of this step, `(B,)` bool.
         """
         h = h.to(self.rate.dtype)
-        near = (h <= 2 * self._measured_at) & (h >= 0.5 * self._measured_at)
-        trusted = fresh | (near & (self._ago <= LASTS))
+        near = (h <= 2 * self.measured_at) & (h >= 0.5 * self.measured_at)
+        trusted = fresh | (near & (self.ago <= LASTS))
         self.rate = torch.where(trusted, self.rate, torch.inf)
         self._h, self._fresh = h, fresh
 
     def _note(self, iterations: Tensor, active: Tensor) -> None:
         """Note which rows have measured their rate."""
         measured = active & ((iterations > 1) | self._fresh)
-        self._measured_at = torch.where(measured, self._h, self._measured_at)
-        self._ago = torch.where(measured, 0, self._ago + active.long())
+        self.measured_at = torch.where(measured, self._h, self.measured_at)
+        self.ago = torch.where(measured, 0, self.ago + active.long())
 
     def solve(
         self,
@@ -118,105 +130,94 @@ class Newton:
             active: rows to solve for, `(B,)` bool.
             renew: makes a new matrix at `z` for `rows (B,)`; used in tight mode.
         """
-        if not bool(active.any()):
-            never, none = torch.zeros_like(active), torch.zeros_like(active, dtype=torch.int64)
-            self._note(none, active)
-            return Solved(z, ~never, ~never, none, torch.zeros_like(self.rate))
-        if self._tight:
-            return self._to_rounding(residual, correct, z, scale, size, active, renew)
-        return self._to_tolerance(residual, correct, z, scale, active)
+        fine = self._fine * size + torch.finfo(z.dtype).tiny if self._tight else size
+        count = z.shape[-1] * (len(z) if z.ndim == 3 else 1)
+        per_scale = 1 / (scale * math.sqrt(max(count, 1)))
+        begun = Iterated(
+            z,
+            active,
+            ~active,
+            torch.ones_like(active),
+            torch.zeros_like(active, dtype=torch.int64),
+            torch.zeros_like(self.rate),
+            torch.ones_like(self.rate),
+        )
 
-    def _to_tolerance(
-        self,
-        residual: Callable[[Tensor], Tensor],
-        correct: Callable[[Tensor], Tensor],
-        z: Tensor,
-        scale: Tensor,
-        active: Tensor,
-    ) -> Solved:
-        """Go on until what is left is small beside the tolerance; few operations a round.
+        def iterate(number: int, now: Iterated) -> Iterated:
+            if renew is not None and number > 1:
+                self._renew(renew, number - 1, now)
+            step = correct(residual(now.z))
+            norm = torch.linalg.vector_norm(step * per_scale, dim=(0, 2) if step.ndim == 3 else -1)
+            if self._tight:
+                renewed = number > RENEW[0] or renew is None
+                return self._near_rounding(number, now, step, norm, fine, renewed)
+            return self._near_tolerance(number, now, step, norm)
 
-        A comparison with NaN is False, which counts as lost; a rate is kept from the last round of
-        its row, and tells in the end which rows met what is not finite.
+        last = self._repeat(iterate, begun)
+        rate = last.rate
+        known = torch.where(last.iterations > 1, self._eta(rate).clamp_min(FASTEST), self.rate)
+        self.rate = torch.where((rate < 1) & known.isfinite(), known, 1.0)
+        self._note(last.iterations, active)
+        return Solved(last.z, last.ok, last.finite & rate.isfinite(), last.iterations, rate)
+
+    def _eta(self, rate: Tensor) -> Tensor:
+        """Return `rate / (1 - rate)`, so large for rates from 1 on that nothing is small."""
+        slower = rate.clamp(max=1 - self._eps)
+        return slower / (1 - slower)
+
+    def _repeat(self, iterate: Callable[[int, Iterated], Iterated], now: Iterated) -> Iterated:
+        """Iterate while some row has not ended, as often as allowed."""
+        for number in range(self._limit):
+            if not bool(now.going.any()):
+                break
+            now = iterate(number, now)
+        return now
+
+    def _near_tolerance(self, number: int, now: Iterated, step: Tensor, norm: Tensor) -> Iterated:
+        """Take over a correction; go on where what is left is not yet small beside the tolerance.
+
+        A comparison with NaN is False, which counts as lost.
         """
-        per_scale = (scale * math.sqrt(z.numel() / max(len(scale), 1))).reciprocal()
-        apart = (0, 2) if z.ndim == 3 else 1
-        largest = 1 - self._eps  # of rates, so that rate / (1 - rate) is finite
-        eta = power(self.rate, 0.8).clamp(max=1 / self._eps)
-        going, ok = active, ~active
-        iterations, rate = torch.zeros_like(active, dtype=torch.int64), torch.zeros_like(eta)
-        met = before = eta
-        for number in range(self._limit):
-            step = correct(residual(z))
-            norm = torch.linalg.vector_norm(step * per_scale, dim=apart)
-            if number:
-                rate = torch.where(going, norm / before, rate)
-                slower = rate.clamp(max=largest)
-                eta = slower / (1 - slower)
-                left = eta * norm
-                hopeful = left * power(slower, self._limit - 1 - number) <= self._kappa
-            else:
-                left, met, hopeful = eta * norm, norm, norm < torch.inf
-            done = left <= self._kappa
-            z = torch.where(going[:, None], z - step, z)
-            iterations = iterations + going
-            ok = ok | (going & done)
-            going = going & (hopeful > done)  # hopeful and not done
-            before = norm
-            if not bool(going.any()):
-                break
-        finite = (met.isfinite() & rate.isfinite()) | ~active
-        measured = (iterations > 1) & (rate < 1)
-        slower = rate.clamp(max=largest)
-        known = torch.where(measured, (slower / (1 - slower)).clamp_min(FASTEST), self.rate)
-        self.rate = torch.where(known.isfinite() & ~(rate >= 1), known, 1.0)
-        self._note(iterations, active)
-        return Solved(z, ok, finite, iterations, rate)
+        going, rate, finite = now.going, now.rate, now.finite
+        if number:
+            rate = torch.where(going, norm / now.norm, rate)
+            left = self._eta(rate) * norm
+            rest = self._limit - 1 - number
+            hopeful = left * power(rate.clamp(max=1.0), rest) <= self._kappa
+        else:
+            left = power(self.rate, 0.8).clamp(max=1 / self._eps) * norm
+            hopeful = norm.isfinite()
+            finite = hopeful | ~going
+        done = left <= self._kappa
+        z = torch.where(going[:, None], now.z - step, now.z)
+        ok = now.ok | (going & done)
+        going, iterations = going & hopeful & ~done, now.iterations + going
+        return Iterated(z, going, ok, finite, iterations, rate, norm)
 
-    def _to_rounding(
-        self,
-        residual: Callable[[Tensor], Tensor],
-        correct: Callable[[Tensor], Tensor],
-        z: Tensor,
-        scale: Tensor,
-        size: Tensor,
-        active: Tensor,
-        renew: Callable[[Tensor, Tensor], None] | None,
-    ) -> Solved:
-        """Go on to where rounding stops the iteration."""
-        going, ok, finite = active, ~active, torch.ones_like(active)
-        iterations = torch.zeros_like(active, dtype=torch.int64)
-        known, rate, before = self.rate, torch.zeros_like(self.rate), None
-        fine = self._fine * size + torch.finfo(z.dtype).tiny
-        for number in range(self._limit):
-            step = correct(residual(z))
-            norm = _norm(step / scale)
-            if before is not None:
-                rate = torch.where(going, norm / before, rate)
-                eta = torch.where(rate < 1, rate / (1 - rate), torch.inf)
-                known = torch.where(going, eta.clamp_min(FASTEST), known)
-            iterations = iterations + going
-            good = norm.isfinite()
-            finite = finite & (good | ~going)
-            lost = ~good
-            if before is not None:
-                lost = lost | ((rate > 1e3) & (norm > self._kappa))
-            z = torch.where((going & good)[:, None], z - step, z)
-            renewed = renew is None or number > RENEW[0]
-            done = self._at_rounding(step, norm, fine, rate, before is None, renewed)
-            ok = ok | (going & done & good)
-            going = going & ~done & ~lost
-            before = norm
-            if not bool(going.any()):
-                break
-            if renew is not None and number:
-                slow = (rate > POOR) & (norm > 1e-6)
-                if number in RENEW:
-                    slow = slow | (rate > 0.2) | (rate == 0)
-                renew(z, going & slow)
-        self.rate = torch.where(known.isfinite(), known, 1.0)
-        self._note(iterations, active)
-        return Solved(z, ok, finite, iterations, rate)
+    def _near_rounding(
+        self, number: int, now: Iterated, step: Tensor, norm: Tensor, fine: Tensor, renewed: bool
+    ) -> Iterated:
+        """Take over a correction; go on where the next may still be better than rounding."""
+        going, rate, first = now.going, now.rate, number == 0
+        if not first:
+            rate = torch.where(going, norm / now.norm, rate)
+        good = norm.isfinite()
+        finite = now.finite & (good | ~going)
+        z = torch.where((going & good)[:, None], now.z - step, now.z)
+        done, lost = self._at_rounding(step, norm, fine, rate, first, renewed), ~good
+        if not first:
+            lost = lost | ((rate > 1e3) & (norm > self._kappa))
+        ok = now.ok | (going & done & good)
+        going, iterations = going & ~done & ~lost, now.iterations + going
+        return Iterated(z, going, ok, finite, iterations, rate, norm)
+
+    def _renew(self, renew: Callable[[Tensor, Tensor], None], number: int, now: Iterated) -> None:
+        """Make a new matrix for the rows that iteration `number` has left slow, in tight mode."""
+        if self._tight:
+            slow = (now.rate > POOR) & (now.norm > 1e-6)
+            if number in RENEW:
+                slow = slow | (now.rate > 0.2) | (now.rate == 0)
+            renew(now.z, now.going & slow)
 
     def _at_rounding(
         self,
@@ -241,8 +242,3 @@ class Newton:
     def forget(self, rows: Tensor) -> None:
         """Know nothing of how fast the iteration converges in `rows (B,)`."""
         self.rate = self.rate.masked_fill(rows, 1.0)
-
-
-def _norm(x: Tensor) -> Tensor:
-    """Return the root mean square of each row, `(B,)`, for `x (B, N)` or `(S, B, N)`."""
-    return rms_norm(x.transpose(0, 1).flatten(1) if x.ndim == 3 else x)

@@ -125,7 +125,7 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
             device=like.device,
         )
         self._quiet = torch.no_grad if graph else nullcontext
-        self._in_place = not graph and type(like) is Tensor  # whether stages may share a buffer
+        self._in_place = not graph  # whether stages may share a buffer
         self._rows = {  # the same weights for such a buffer
             "a": [self._tensor(row) for row in self._a],
             "g": [self._tensor([self._gamma * x for x in row]) for row in self._g],
@@ -141,7 +141,7 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
         """Try one step; the estimate of its error is not part of autograd's graph."""
         y = self._field.real(y)
         self._linearise(t, y, self._active(dt))
-        if self._in_place:
+        if self._in_place and type(y) is Tensor:
             y1, error = self._solve_in_place(t, dt, t_next, y)
             return Trial(self._field.back(y1), self._field.back(error))
         y1 = self._solve(t, dt, t_next, y)
@@ -155,7 +155,7 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
         if self._j is not None and not bool(wanted.any()):
             return
         calls = self._field.field.calls
-        found = self._jacobian.at(self._at_start(t), y, graph=self._graph, time=True)
+        found = self.evaluate_jacobian(t, y, time=True)
         assert found.by_time is not None
         calls = self._field.field.calls - calls
         self._counts.add(wanted * calls, wanted.long())

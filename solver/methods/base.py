@@ -41,7 +41,7 @@ class Counts:
 
     def factored(self, rows: Tensor) -> None:
         """Count a matrix that was factored for `rows (B,)` bool."""
-        self.factorizations = self.factorizations + rows
+        self.factorizations = self.factorizations + rows.long()
 
     def kept(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return what has been counted so far, for `restore`."""

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 def test_runs_are_picked_by_keyboard_and_the_link_shows_them_again(open_page, server):
     for name, attempts in (("compare-a", 60), ("compare-b", 90), ("compare-c", 120)):
         write_synthetic_run(server.runs / name, batch=4, attempts=attempts, states=2)
-    page = open_page(server, "/compare?run=compare-a")
+    page = open_page(server, "/compare?run=compare-a&with=")
     box = page.get_by_role("combobox", name=re.compile("Compared with"))
     box.focus()
     for name in ("compare-b", "compare-c"):

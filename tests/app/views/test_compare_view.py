@@ -68,10 +68,29 @@ def test_the_run_compared_on_another_page_is_taken_over(open_view, several):
     assert app.multiselect(key="with").value == ["method"]
 
 
+def test_a_first_visit_compares_the_newest_run_of_the_same_problem(open_view, several):
+    app = open_view("compare", several, run="base")
+    assert app.multiselect(key="with").value == ["tight"]
+    app.multiselect(key="with").set_value([]).run()
+    assert app.multiselect(key="with").value == [], "what was taken away stays away"
+    alone = open_view("compare", several, run="other")
+    assert alone.multiselect(key="with").value == []
+    offered = [link.proto.label for link in alone.get("page_link")]
+    assert "Compare the recorded examples" in offered
+    assert any("train-a" in label and "train-b" in label for label in offered)
+
+
+def test_an_empty_folder_compares_the_recorded_examples(open_view, tmp_path):
+    app = open_view("compare", tmp_path / "none-yet")
+    assert app.multiselect(key="with").value == ["example-implicit"]
+    assert float(app.metric[0].delta.split()[0]) < -50
+
+
 def test_a_query_finds_runs_by_any_word_or_by_column(open_view, several):
     app = open_view("compare", several, run="base")
+    app.multiselect(key="with").set_value([]).run()
     assert "Pick runs above" in words(app)
-    app.text_input(key="cmp_find").set_value("method:bosh3").run()
+    app.text_input(key="cmp_find").set_value("method:bosh3 van_der_pol").run()
     assert app.multiselect(key="with").options == ["method"]
     app.text_input(key="cmp_find").set_value("about van_der_pol tight").run()
     assert app.multiselect(key="with").options == ["tight"]

@@ -116,7 +116,7 @@ def test_an_unknown_run_in_the_link_opens_no_path_and_shows_the_newest(open_view
 def test_an_empty_folder_says_how_to_get_a_run(open_view, tmp_path: Path, monkeypatch):
     from app import session
 
-    monkeypatch.setattr(session, "EXAMPLE_PATH", tmp_path / "no-example")
+    monkeypatch.setattr(session, "EXAMPLES_PATH", tmp_path / "no-examples")
     app = open_view("run", tmp_path)
     assert "No run is stored yet" in [header.value for header in app.subheader]
     assert "Inspector" in app.code[0].value

@@ -74,7 +74,7 @@ def oscillators(trajectory, backward=False):
     return make
 
 
-@pytest.mark.parametrize("method", ["tsit5", "bosh3", "dopri8"])
+@pytest.mark.parametrize("method", ["tsit5", "bosh3", "dopri8", "rodas4"])
 @pytest.mark.parametrize("trajectory", [False, True], ids=["end", "trajectory"])
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_the_gradient_is_that_of_the_plain_loop(mode, trajectory, method):
