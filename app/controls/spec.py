@@ -44,7 +44,7 @@ def settings_panel(described: Described, *, disabled: bool = False) -> dict[str,
         values["dt0"] = abs(values["t1"] - problem["t0"]) / FIXED_STEPS
     values |= pace_section()
     values["problem"] = problem.get("spec_name", problem["name"])
-    return values | {"adjoint": "backprop", "engine": "plain", "statistics": "all", "parent": None}
+    return values | {"adjoint": "backprop", "statistics": "all", "parent": None}
 
 
 def names(family: list[dict[str, Any]]) -> dict[str, str]:
