@@ -203,9 +203,7 @@ class Run:
         rows_evaluated = form.evals_per_attempt * self.q[9] + int(extra.sum())
         jacobians = iterations = factored = None
         if form.traced is not None:
-            counted, jacobians, iterations, factored = (
-                row(f"n_{name}").long() for name in COUNTS
-            )
+            counted, jacobians, iterations, factored = (row(f"n_{name}").long() for name in COUNTS)
             evals = evals + counted
             rows_evaluated = int(evals.sum())  # others of a group of rows are not counted
         kind, place = layout.places["y0"]

@@ -23,8 +23,8 @@ class BdfStepper(ImplicitStepper):
     steps. Time is `s = (t - t1) / h`, so the end of the step is 0 and its start -1. The error at
     order p is `(y1 - P_p) / (-s_p)`, with `P_p` the polynomial through the last p + 1 states.
 
-    A row that knows its start alone takes the slope there for a second point, so that its first step
-    is the trapezium rule's; that one and the next are judged as if they had order 1.
+    A row that knows its start alone takes the slope there for a second point, so that its first
+    step is the trapezium rule's; that one and the next are judged as if they had order 1.
 
     `choice` is the order. The controller counts with one order of error, 1. An error e at order p
     is handed over as `e ** (2 / (p + 1))`, which asks for the same step.

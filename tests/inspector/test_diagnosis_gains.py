@@ -172,11 +172,12 @@ def gradient(path: Path, adjoint: str, width: int, batch: int, **options: Any):
         torch.randn(shape, generator=generator, dtype=F64).div_(width**0.5).requires_grad_()
         for shape in ((2, width), (width, 2))
     )
+    given: Options = {"rtol": 1e-6, "atol": 1e-8} | options
     with Inspector(path) as recorder:
         sol = solve_ivp(
             lambda t, y: torch.tanh(y @ first) @ second, torch.ones(batch, 2, dtype=F64), t0=0.0,
             t1=20.0, adjoint=adjoint, params=(first, second), hooks=[recorder], engine="plain",
-            **({"rtol": 1e-6, "atol": 1e-8} | options),
+            **given,
         )  # fmt: skip
         found = torch.autograd.grad(sol.ys.square().sum(), (first, second))
     return open_run(path), torch.cat([each.flatten() for each in found])
