@@ -89,7 +89,7 @@ def run_picker() -> str | None:
 
 @st.cache_resource(show_spinner=False, on_release=Workers.close)
 def _workers(root: str) -> Workers:
-    registry = Workers(Path(root), alive=tab_connected)
+    registry = Workers(Path(root), alive=tab_connected, read_only=session.read_only())
     if not session.read_only():
         registry.warm_soon(2.0)
     atexit.register(registry.close)

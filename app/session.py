@@ -212,6 +212,8 @@ def list_runs() -> "pd.DataFrame":
 
 def keep_alive(path: Path, seconds: float = 5.0) -> None:
     """Tell the worker of a run that somebody looks, by its `lease`, if it has one."""
+    if read_only():
+        return
     lease = path / "lease"
     with suppress(OSError):
         if time.time() - lease.stat().st_mtime > seconds:

@@ -142,8 +142,9 @@ def raster_of(run: "Run", solve: int, instances: pd.DataFrame) -> int:
         heading(
             picture.question(value),
             "rows by attempts",
-            data=lambda: raster_table(run, solve, value, order),
+            data=lambda: picture.table(run, solve, value, order),
             key="raster",
+            picture="raster_card",
         )
         picture.show(
             run, solve, value, order, [] if row is None else [row], on_pick=take_picked_cell
@@ -159,17 +160,6 @@ def take_picked_cell() -> None:
     event = (session.get("live_raster") or {}).get("pick")
     if event:
         session.put("inst", int(event["instance"]))
-
-
-def raster_table(run: "Run", solve: int, value: str, order: Any) -> pd.DataFrame:
-    """Return what the raster shows, a line a row and a column for the attempts of a cell."""
-    from inspector import queries
-
-    rows, cols = picture.ROWS, picture.COLS
-    found = queries.raster(run, solve, value, rows=rows, cols=cols, order=order)
-    table = pd.DataFrame(found.values, columns=[f"{int(e)}" for e in found.attempt_edges[:-1]])
-    table.insert(0, "row", found.instances)
-    return table
 
 
 def trajectories(run: "Run", solve: int, row: int, instances: pd.DataFrame) -> None:
