@@ -62,6 +62,13 @@ def draw(page: Any) -> None:
     missing = st.empty()
     with st.sidebar:
         unknown = run_picker()
+        if session.read_only():
+            st.badge(
+                "read-only",
+                icon=":material/lock:",
+                color="gray",
+                help="Look, compare, ask and download. Nothing is started, changed or deleted here.",
+            )
     if unknown:
         missing.warning(f"There is no run `{unknown[:64]}` in {session.runs_root()}.")
 
