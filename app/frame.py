@@ -7,6 +7,8 @@ from typing import Any
 import streamlit as st
 
 from app import describe, session
+from app.equations.about import describe_text
+from app.equations.saved import saved
 from app.workers import Workers
 
 HERE = Path(__file__).resolve().parent
@@ -38,7 +40,9 @@ STYLE = """
 [data-testid="stMetric"] > div { padding: 0.5rem 0.8rem 0.35rem; }
 .stMain [data-testid="stVerticalBlock"] { gap: 0.7rem; }
 [data-testid="stMetricValue"] { font-variant-numeric: tabular-nums; }
-.st-key-sql textarea { font-family: var(--st-code-font, monospace); font-size: 0.9rem; }
+.st-key-sql textarea, .st-key-equations textarea {
+  font-family: var(--st-code-font, monospace); font-size: 0.9rem;
+}
 @media (max-width: 900px) { [class*="st-key-pair_"] [data-testid="stColumn"] { min-width: 100%; } }
 @media (prefers-reduced-motion: reduce) {
   * { animation: none !important; transition: none !important; }
@@ -145,6 +149,16 @@ def described() -> dict[str, Any]:
         older = describe.stale()
         if older is None:
             st.stop()
-        return older
+        return with_equations(older)
     waiting.empty()
-    return found
+    return with_equations(found)
+
+
+def with_equations(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a description with the equations that are kept and those being typed as problems."""
+    kept = [
+        told | {"title": f"Saved: {told['title']}"}
+        for told in (describe_text(text, name) for name, text in saved(session.runs_root()).items())
+    ]
+    typed = describe_text(session.equations()[1]) | {"title": "Your own equations"}
+    return found | {"problems": [*found["problems"], *kept, typed]}

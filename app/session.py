@@ -99,13 +99,20 @@ def numbers(key: str) -> list[float]:
 def accept(key: str, titles: Mapping[str, str]) -> None:
     """Let a link name an option by its short name; Streamlit itself writes and reads titles.
 
+    The address gets the title and the script runs again, so that it goes on saying what is chosen.
+    Call it before the widget is drawn.
+
     Args:
         key: of the widget and the query parameter.
         titles: option -> what the widget shows for it.
     """
-    raw = st.query_params.get(key)
-    if key not in st.session_state and raw in titles and raw not in titles.values():
-        st.session_state[key] = raw
+    raw = st.query_params.get(key, "")
+    if key in st.session_state or raw not in titles or raw in titles.values():
+        return
+    with suppress(StreamlitAPIException):
+        st.query_params[key] = titles[raw]
+        st.rerun()
+    st.session_state[key] = raw
 
 
 def check(key: str, allowed: Callable[[Any], bool], start: Any) -> None:
@@ -246,6 +253,25 @@ def take_up_run() -> None:
         drop("picked", "solve", "inst", "x0", "x1")
         st.session_state["solve"] = 0
         put_param("inst", None)
+
+
+def equations() -> tuple[str, str]:
+    """Return the equations typed in this tab, and the last ones that could be read.
+
+    The text comes from the field, else a link, else what was there when the page was left.
+    """
+    from app.equations.about import TEMPLATE
+    from app.equations.system import read
+
+    text = get("equations")
+    if text is None:
+        text = param("equations", get("_equations"))
+    text = TEMPLATE if text is None else str(text)
+    put("_equations", text)
+    with suppress(ValueError):
+        read(text)
+        put("_equations_read", text)
+    return text, default("_equations_read", TEMPLATE)
 
 
 def run_ids(most: int = 500) -> list[str]:

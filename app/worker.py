@@ -21,13 +21,13 @@ import solver
 from app import tuning, work_precision
 from app.describe import user_problem
 from app.gradients import compare_spec, differentiate, read_spec
+from app.own_problem import problem_by_name
 from app.trainer import KIND, record_training
 from app.workers import read_json
 from inspector import Inspector
 from inspector.adjoints import ComparisonWriter
 from inspector.studies import StudyWriter
 from sample_problems.base import LossProblem
-from sample_problems.catalogue import problem_by_name
 from solver.catalogue import controller_by_name
 from solver.hooks import Hook, StepBlock
 from solver.solution import Solution

@@ -19,6 +19,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from app.equations.about import title_of
+from app.equations.saved import name_of
+from app.equations.system import is_equations
+
 State = Literal["queued", "starting", "running", "paused", "cancelling", "ended"]
 
 HOME = Path(__file__).resolve().parent.parent  # what `app`, `solver`, ... are imported from
@@ -348,6 +352,8 @@ class Workers:
 
 def new_run_id(problem: str) -> str:
     """Return a run id: problem, time of day and three letters, safe as a folder and in a link."""
+    if is_equations(problem):
+        problem = name_of(title_of(problem)) or "equations"
     named = problem.rpartition(":")[2] or problem  # of path/to/file.py:Name the name
     name = "".join(c if c.isalnum() and c.isascii() else "_" for c in named)[:32]
     return f"{name}-{datetime.now():%m%d-%H%M%S}-{secrets.token_hex(2)}"

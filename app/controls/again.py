@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import session
 from app.controls.spec import Described, put_spec
+from app.live.state import title_of
 
 if TYPE_CHECKING:
     from inspector.run import Run
@@ -28,9 +29,7 @@ def take_up(described: Described) -> None:
     spec = run.spec if run is not None else None
     if run is not None and spec and label:
         spec = {**spec, **setting_of(run, label)}
-    problem = next(
-        (p for p in described["problems"] if spec and p["name"] == spec.get("problem")), None
-    )
+    problem = title_of(spec, dict(described)) if spec else {}
     if spec and problem:
         session.put("problem", problem["name"])
         put_spec(problem, spec)

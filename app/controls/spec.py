@@ -7,7 +7,9 @@ import streamlit as st
 
 from app import describe, session
 from app.controls import setting as one
-from app.controls.numbers import log_stops, power_stops, short
+from app.controls.numbers import is_range, log_stops, power_stops, short
+from app.equations.about import DRAFT
+from app.equations.system import is_equations
 
 Described = Mapping[str, Any]
 BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
@@ -65,7 +67,7 @@ def choose(label: str, key: str, titles: Mapping[str, str], start: str, **more: 
 def problem_section(described: Described, disabled: bool) -> dict[str, Any]:
     """Draw problem, preset and its parameters."""
     problems = described["problems"]
-    own = [problem["name"] for problem in problems if "spec_name" in problem]
+    own = [p["name"] for p in problems if ".py:" in p.get("spec_name", "")]
     start = own[0] if own else "van_der_pol"
     name = choose(
         "Problem", "problem", names(problems), start, disabled=disabled,
@@ -141,6 +143,8 @@ def put_spec(problem: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
     """Set the widgets' values from a full or partial spec."""
     name = problem["name"]
     session.put("problem", name)
+    if name == DRAFT and is_equations(spec.get("problem")):
+        session.put("equations", spec["problem"])
     for parameter, value in (spec.get("parameters") or {}).items():
         session.put(f"{name}.{parameter}", value)
     if "spread" in spec:
@@ -221,7 +225,7 @@ def range_of(
     label = f"{one.label_of(setting)} from, to"
     note = f"Spaced evenly {'in log ' if scale == 'log' else ''}over the rows."
     shared: dict[str, Any] = {"help": note, "disabled": disabled, **session.keep(key, "url")}
-    session.check(key, lambda ends: isinstance(ends, tuple) and len(ends) == 2, start)
+    session.check(key, lambda ends: is_range(ends, low, high), start)
     if scale == "log":
         stops = log_stops(low, high, (*start, *session.numbers(key)))
         ends = st.select_slider(label, stops, start, format_func=short, **shared)

@@ -125,7 +125,7 @@ def problem_section(described: Described, prefix: str, shown: Shown) -> dict[str
     """
     problems = list(described["problems"])
     wanted = shown.spec.get("problem")
-    theirs = next((p for p in problems if wanted in (p["name"], p.get("spec_name"))), None)
+    theirs = title_of(shown.spec, dict(described)) or None
     key = f"{prefix}.from_run"
     if theirs is not None and shown.id:
         taken = st.toggle(

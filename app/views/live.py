@@ -5,8 +5,8 @@ import streamlit as st
 from app import frame, session
 from app.components import diagnosis
 from app.controls import again
-from app.controls.spec import settings_panel
-from app.live import actions, compare, notices, panel
+from app.controls.spec import by_name, settings_panel
+from app.live import actions, compare, equations, notices, panel
 from app.live.state import evals_per_attempt, in_words, look, title_of
 
 POLL = 0.5  # seconds between looks at a run that grows
@@ -75,7 +75,8 @@ def body() -> None:
 
 st.caption(" — ".join(t for t in (about.get("question", ""), in_words(shown.spec)) if t))
 if spec is not None:
-    actions.bar(shown, spec, workers, described)
+    refused = equations.panel(by_name(described["problems"], session.get("problem")), spec)
+    actions.bar(shown, spec, workers, described, refused=refused)
 st.fragment(body, run_every=POLL if shown.live else None)()
 waiting.empty()
 session.put("_live_seen", True)
