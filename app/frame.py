@@ -71,7 +71,7 @@ def draw(page: Any) -> None:
                 "read-only",
                 icon=":material/lock:",
                 color="gray",
-                help="Look, compare, ask and download. Nothing is started, changed or deleted here.",
+                help="Look, compare, ask and download; nothing is started, changed or deleted.",
             )
     if unknown:
         missing.warning(f"There is no run `{unknown[:64]}` in {session.runs_root()}.")

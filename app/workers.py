@@ -147,7 +147,9 @@ class Workers:
 
     def _check_allowed(self) -> None:
         if self.read_only:
-            raise PermissionError("This dashboard is read-only: nothing is started or changed here.")
+            raise PermissionError(
+                "This dashboard is read-only: nothing is started or changed here."
+            )
 
     def state(self, run: str) -> State | None:
         """Return what a run of this server does; None for a run it did not start."""

@@ -111,8 +111,10 @@ def failed_rows(run: "Run", solve: int) -> None:
             },
             alt="Rows that failed, with time, cause and message.",
         )
-        picked = list(event["selection"]["rows"])
-        at = picked[0] if picked else 0
+        at = (
+            session.line_picked("failed", table["instance"].tolist(), event["selection"]["rows"])
+            or 0
+        )
         st.caption(plain(str(table["message"].tolist()[at])))
         row = int(ints(table, "instance")[at])
         why_link(run, solve, row, f"Look into row {row}")
@@ -180,8 +182,7 @@ def trajectories(run: "Run", solve: int, row: int, instances: pd.DataFrame) -> N
     chosen = [other for other in dict.fromkeys(chosen) if other in with_states][:6]
     index = 0
     if len(columns) > 1:
-        if session.default("run_component", columns[0]) not in columns:
-            session.put("run_component", columns[0])
+        session.check("run_component", lambda held: held in columns, columns[0])
         picked: Any = st.selectbox(
             "Component",
             columns,

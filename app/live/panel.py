@@ -92,6 +92,10 @@ def memory_tile(run: "Run", solve: int) -> tuple[str, str, str]:
 def picks(rows: list[int]) -> list[int]:
     """Return the rows picked in this tab, those that exist, latest last."""
     held = list(session.get("picked") or [])
+    if session.get("picked") is None:
+        named = (session.param("rows") or "").split(",")
+        held = [int(row) for row in named[:MOST_PICKED] if row.isdigit() and len(row) < 10]
+        session.put("picked", held)
     linked = session.get("inst", session.param("inst"))
     if linked is not None and str(linked).isdigit() and int(linked) not in held:
         held.append(int(linked))  # picked on another page, or named by the link
@@ -113,6 +117,7 @@ def hold(rows: list[int]) -> None:
     else:
         session.drop("inst")
     session.put_param("inst", str(rows[-1]) if rows else None)
+    session.put_param("rows", ",".join(map(str, rows)) if len(rows) > 1 else None)
 
 
 def on_cell() -> None:

@@ -55,8 +55,8 @@ def _page(title: str, body: Html, figures: Figures, colours: "Theme | None" = No
     style = (HERE / "report.css").read_text("utf-8")
     if colours is not None:
         own = (
-            f"color-scheme: {colours.mode}; print-color-adjust: exact; --back: {colours.background};"
-            f" --text: {colours.text}; --muted: {colours.muted};"
+            f"color-scheme: {colours.mode}; print-color-adjust: exact; --text: {colours.text}; "
+            f"--back: {colours.background}; --muted: {colours.muted};"
         )
         style += f"\n@media all {{ :root {{ {own} }} }}"
     head = (

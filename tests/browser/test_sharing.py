@@ -191,3 +191,43 @@ def test_a_raster_is_saved_as_picture_and_page(open_page, shared, tmp_path):
     html = saved(page, picture.get_by_role("button", name="HTML"), tmp_path / "a.html").decode()
     assert "Which rows step small" in html
     assert "<script" not in html
+
+
+def address(page: Any) -> str:
+    """Return what the address bar shows now."""
+    return page.evaluate("decodeURIComponent(location.href)")
+
+
+def test_what_a_viewer_sets_goes_into_the_address_and_reopens(open_page, shared):
+    page = open_page(shared, "/work_precision?run=mine")
+    field = page.locator(".st-key-wp-rounds input")
+    field.wait_for(state="attached")
+    for fold in page.locator("[data-testid=stSidebar] summary").all():
+        fold.click()
+    field.fill("7")
+    field.press("Enter")
+    until(lambda: "wp.rounds=7" in address(page))
+    page.locator(".st-key-wp-memory label").first.click()
+    until(lambda: "wp.memory=true" in address(page))
+    ends = page.locator(".st-key-wp-rtols [role=slider]")
+    ends.last.focus()
+    page.keyboard.press("ArrowLeft")
+    until(lambda: address(page).count("wp.rtols=") == 2)
+    kept = page.evaluate("location.pathname + location.search")
+    again = open_page(shared, kept)
+    assert again.locator(".st-key-wp-rounds input").input_value() == "7"
+    assert again.locator(".st-key-wp-memory input").is_checked()
+    last = again.locator(".st-key-wp-rtols [role=slider]").last
+    assert last.get_attribute("aria-valuetext") == ends.last.get_attribute("aria-valuetext")
+
+
+def test_a_state_picked_in_the_list_is_linked(open_page, shared):
+    page = open_page(shared, "/runs?run=mine")
+    page.get_by_test_id("stButtonGroup").get_by_text("finished").click()
+    until(lambda: "states=" in address(page))
+    again = open_page(shared, page.evaluate("location.pathname + location.search"))
+    chosen = again.get_by_test_id("stButtonGroup").locator(
+        "[aria-pressed=true], [aria-checked=true]"
+    )
+    chosen.first.wait_for()
+    assert "finished" in chosen.first.inner_text()
