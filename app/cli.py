@@ -14,6 +14,7 @@ from app import (
     diagnose_command,
     experiment_command,
     pack_command,
+    reference_command,
     report_command,
     spectrum_command,
     train_command,
@@ -98,6 +99,7 @@ def parser() -> argparse.ArgumentParser:
     export.set_defaults(do=run_export)
 
     ask_command.add(commands, runs_argument)
+    reference_command.add(commands)
     adjoints_command.add(commands)
     work_precision_command.add(commands, runs_argument)
     tune_command.add(commands, runs_argument)

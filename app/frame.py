@@ -26,6 +26,8 @@ VIEWS = (
     ("runs", "Runs", ":material/folder_open:"),
 )
 
+OTHER_ICON = ":material/insights:"  # of a view that is not in the list: it stands last, by its name
+
 STYLE = """
 <style>
 .stMainBlockContainer { padding: 3.6rem 2.2rem 2rem; max-width: 1720px; }
@@ -52,11 +54,14 @@ STYLE = """
 
 
 def pages() -> list[Any]:
-    """Return every view that is there; the first one is the default and lives at `/`."""
+    """Return every view in the folder; the first one is the default and lives at `/`."""
+    named = [view for view in VIEWS if (HERE / "views" / f"{view[0]}.py").exists()]
+    known = {"__init__", *(name for name, _, _ in VIEWS)}
+    others = sorted({file.stem for file in (HERE / "views").glob("*.py")} - known)
+    more = [(name, name.replace("_", " ").capitalize(), OTHER_ICON) for name in others]
     return [
         st.Page(f"views/{name}.py", title=title, icon=icon, default=name == "live")
-        for name, title, icon in VIEWS
-        if (HERE / "views" / f"{name}.py").exists()
+        for name, title, icon in (*named, *more)
     ]
 
 

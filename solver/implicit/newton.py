@@ -31,6 +31,19 @@ class Solved(NamedTuple):
         return Solved(z, *(torch.where(rows, theirs, mine) for mine, theirs in rest))
 
 
+class Iterated(NamedTuple):
+    """Rows in the middle of the iteration."""
+
+    z: Tensor
+    going: Tensor  # (B,) bool, not ended
+    ok: Tensor
+    finite: Tensor
+    iterations: Tensor
+    known: Tensor  # (B,) rate / (1 - rate) as measured last
+    rate: Tensor
+    norm: Tensor  # (B,) of the last correction, in tolerances
+
+
 class Newton:
     """Simplified Newton iteration; Hairer & Wanner II (2nd ed.), section IV.8.
 
@@ -64,7 +77,7 @@ class Newton:
         self.rate = torch.ones(len(like), dtype=like.dtype, device=like.device)
         # Where the rate was last measured, (B,): the step's size, and how many solves ago.
         self._h, self._fresh = self.rate * 0, self.rate > 0
-        self._measured_at, self._ago = self._h, self._h.long()
+        self.measured_at, self.ago = self._h, self._h.long()
         rtol = torch.as_tensor(rtol, dtype=like.dtype, device=like.device)
         smallest = rtol.amin(dim=-1) if rtol.ndim == 2 else rtol.amin()
         floor = 10 * self._eps / smallest.clamp_min(self._eps)
@@ -85,16 +98,16 @@ class Newton:
             fresh: rows whose Jacobian is of this step, `(B,)` bool.
         """
         h = h.to(self.rate.dtype)
-        near = (h <= 2 * self._measured_at) & (h >= 0.5 * self._measured_at)
-        trusted = fresh | (near & (self._ago <= LASTS))
+        near = (h <= 2 * self.measured_at) & (h >= 0.5 * self.measured_at)
+        trusted = fresh | (near & (self.ago <= LASTS))
         self.rate = torch.where(trusted, self.rate, torch.inf)
         self._h, self._fresh = h, fresh
 
     def _note(self, iterations: Tensor, active: Tensor) -> None:
         """Note which rows have measured their rate."""
         measured = active & ((iterations > 1) | self._fresh)
-        self._measured_at = torch.where(measured, self._h, self._measured_at)
-        self._ago = torch.where(measured, 0, self._ago + active.long())
+        self.measured_at = torch.where(measured, self._h, self.measured_at)
+        self.ago = torch.where(measured, 0, self.ago + active.long())
 
     def solve(
         self,
@@ -117,52 +130,74 @@ class Newton:
             active: rows to solve for, `(B,)` bool.
             renew: makes a new matrix at `z` for `rows (B,)`; used in tight mode.
         """
-        going, ok, finite = active, ~active, torch.ones_like(active)
-        iterations = torch.zeros_like(active, dtype=torch.int64)
-        known, rate, before = self.rate, torch.zeros_like(self.rate), None
         fine = self._fine * size + torch.finfo(z.dtype).tiny
-        for number in range(self._limit if bool(active.any()) else 0):
-            step = correct(residual(z))
+        begun = Iterated(
+            z,
+            active,
+            ~active,
+            torch.ones_like(active),
+            torch.zeros_like(active, dtype=torch.int64),
+            self.rate,
+            torch.zeros_like(self.rate),
+            torch.ones_like(self.rate),
+        )
+
+        def iterate(number: int, now: Iterated) -> Iterated:
+            if renew is not None and number > 1:
+                self._renew(renew, number - 1, now)
+            step = correct(residual(now.z))
             norm = rms_norm(step / scale)
-            if before is None:
-                eta = power(known, 0.8)
-            else:
-                rate = torch.where(going, norm / before, rate)
-                eta = torch.where(rate < 1, rate / (1 - rate), torch.inf)
-            iterations = iterations + going
-            good = norm.isfinite()
-            finite = finite & (good | ~going)
-            close = eta * norm <= self._kappa
-            if before is not None:
-                close = close | (norm == 0)
-            lost = ~good
-            if before is not None and not self._tight:
+            return self._judged(number, now, step, norm, fine, number > RENEW[0] or renew is None)
+
+        last = self._repeat(iterate, begun)
+        self.rate = torch.where(last.known.isfinite(), last.known, 1.0)
+        self._note(last.iterations, active)
+        return Solved(last.z, last.ok, last.finite, last.iterations, last.rate)
+
+    def _repeat(self, iterate: Callable[[int, Iterated], Iterated], now: Iterated) -> Iterated:
+        """Iterate while some row has not ended, as often as allowed."""
+        for number in range(self._limit):
+            if not bool(now.going.any()):
+                break
+            now = iterate(number, now)
+        return now
+
+    def _judged(
+        self, number: int, now: Iterated, step: Tensor, norm: Tensor, fine: Tensor, renewed: bool
+    ) -> Iterated:
+        """Take over a correction; say which rows have converged, and which never will."""
+        going, first, rate, known = now.going, number == 0, now.rate, now.known
+        if first:
+            eta = power(known, 0.8)
+        else:
+            rate = torch.where(going, norm / now.norm, rate)
+            eta = torch.where(rate < 1, rate / (1 - rate), torch.inf)
+            known = torch.where(going, eta.clamp_min(FASTEST), known)
+        good = norm.isfinite()
+        finite = now.finite & (good | ~going)
+        z = torch.where((going & good)[:, None], now.z - step, now.z)
+        lost = ~good
+        if self._tight:
+            done = self._at_rounding(step, norm, fine, rate, first, renewed)
+            if not first:
+                lost = lost | ((rate > 1e3) & (norm > self._kappa))
+        else:
+            done = eta * norm <= self._kappa
+            if not first:
+                done = done | (norm == 0)
                 left = self._limit - 1 - number
                 lost = lost | (rate >= 1) | (eta * norm * power(rate, left) > self._kappa)
-            z = torch.where((going & good)[:, None], z - step, z)
-            if self._tight:
-                renewed = renew is None or number > RENEW[0]
-                done = self._at_rounding(step, norm, fine, rate, before is None, renewed)
-                lost = lost | (
-                    ((rate > 1e3) & (norm > self._kappa)) if before is not None else False
-                )
-            else:
-                done = close
-            ok = ok | (going & done & good)
-            if before is not None:
-                known = torch.where(going, eta.clamp_min(FASTEST), known)
-            going = going & ~done & ~lost
-            before = norm
-            if not bool(going.any()):
-                break
-            if self._tight and renew is not None and number:
-                slow = (rate > POOR) & (norm > 1e-6)
-                if number in RENEW:
-                    slow = slow | (rate > 0.2) | (rate == 0)
-                renew(z, going & slow)
-        self.rate = torch.where(known.isfinite(), known, 1.0)
-        self._note(iterations, active)
-        return Solved(z, ok, finite, iterations, rate)
+        ok = now.ok | (going & done & good)
+        iterations = now.iterations + going
+        return Iterated(z, going & ~done & ~lost, ok, finite, iterations, known, rate, norm)
+
+    def _renew(self, renew: Callable[[Tensor, Tensor], None], number: int, now: Iterated) -> None:
+        """Make a new matrix for the rows that iteration `number` has left slow, in tight mode."""
+        if self._tight:
+            slow = (now.rate > POOR) & (now.norm > 1e-6)
+            if number in RENEW:
+                slow = slow | (now.rate > 0.2) | (now.rate == 0)
+            renew(now.z, now.going & slow)
 
     def _at_rounding(
         self,

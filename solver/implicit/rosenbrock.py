@@ -10,7 +10,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from solver.implicit.jacobian import JacobianSetup, Linearised
+from solver.implicit.jacobian import JacobianSetup
 from solver.implicit.krylov import Accuracy
 from solver.implicit.stepper import ImplicitStepper
 from solver.methods.base import ReplayingStepper, Trial
@@ -143,21 +143,12 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
         if self._j is not None and not bool(wanted.any()):
             return
         calls = self._field.field.calls
-        found = self.linearised(t, y)
+        found = self.evaluate_jacobian(t, y, time=True)
         assert found.by_time is not None
         calls = self._field.field.calls - calls
         self._counts.add(wanted * calls, wanted.long())
         self._start, self._j, self._by_time = found
         self._current = self._current | wanted
-
-    def linearised(self, t: Tensor, y: Tensor) -> Linearised:
-        """Return slope, Jacobian and derivative by time at a start, for all rows."""
-        return self._jacobian.at(self._at_start(t), y, graph=self._graph, time=True)
-
-    @property
-    def evals_of_stages(self) -> int:
-        """Evaluations of the field by the stages of an attempt, besides that at its start."""
-        return len(self._c) - 1 - sum(self._repeats)
 
     def _solve(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Tensor:
         slope, jacobian, by_time = self._start, self._j, self._by_time
@@ -181,7 +172,7 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
                 right = torch.add(right, _sum(u, self._g[i]), alpha=self._gamma)
             u.append(factored.solve(right))
         self._u = u
-        self._counts.add(self._active(dt) * self.evals_of_stages)
+        self._counts.add(self._active(dt) * (len(self._c) - 1 - sum(self._repeats)))
         return y + _sum(u, self._m)
 
     def replay(
