@@ -144,8 +144,8 @@ def test_an_error_says_what_is_allowed_and_what_was_meant(text, words):
 
 
 def test_every_line_at_fault_is_named():
-    found = faults("dx = y\ndv = 2x\nmu = 3 in 5..1\nk = (1")
-    assert [fault.partition(",")[0] for fault in found] == ["line 2", "line 3", "line 4"]
+    found = faults("dx = y\ndv = 2x\nmu = 3 in 5..1\nk = (1\ndw = k * mu * v * v0")
+    assert [fault.partition(",")[0] for fault in found] == ["line 1", "line 2", "line 3", "line 4"]
 
 
 def test_every_operation_has_a_number_and_a_tensor_form():
@@ -171,6 +171,7 @@ def test_the_description_is_like_that_of_any_problem():
          r"\dot{x} &= \frac{-x}{2 \, y_{\mathrm{max}}} + \lambda"),
         ("dx = (1 - x) * -mu2**2\nmu2 = 1",
          r"\dot{x} &= \left(1 - x\right) \, \left(-{\mu_{\mathrm{2}}}^{2}\right)"),
+        ("dangle = 1", r"\tfrac{\mathrm{d}}{\mathrm{d}t}\,\mathrm{angle} &= 1"),
         ("dx = sqrt(abs(x)) - (2 - (x - 1))",
          r"\dot{x} &= \sqrt{\left|x\right|} - \left(2 - \left(x - 1\right)\right)"),
         ("dx = where(x <= 0, 1e-9, exp(-t))",
