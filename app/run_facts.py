@@ -19,6 +19,7 @@ SOLVER_DEFAULTS: Mapping[str, Any] = {
     "dt_max": None,
     "max_steps": 100_000,
     "stepping": "independent",
+    "engine": "plain",
     "adjoint": "backprop",
     "dtype": "float64",
 }

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
@@ -199,7 +200,22 @@ def record(spec: Mapping[str, Any], path: Path, *, note: str = "", obey: bool = 
         hooks: list[Hook] = [recorder]
         if obey:
             hooks.append(Control(path, recorder, bool(spec.get("keep_running"))))
-        return solve_spec(spec, hooks)
+        with warnings_recorded(recorder):
+            return solve_spec(spec, hooks)
+
+
+@contextmanager
+def warnings_recorded(recorder: Inspector) -> Iterator[None]:
+    """Write warnings of the solver into the run, where people see them."""
+    with warnings.catch_warnings():
+        shown = warnings.showwarning
+
+        def show(message: Warning | str, *place: Any) -> None:
+            recorder.event("warning", str(message))
+            shown(message, *place)
+
+        warnings.showwarning = show
+        yield
 
 
 def record_comparison(

@@ -15,6 +15,11 @@ Described = Mapping[str, Any]
 BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
 RATES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 STEPPINGS = {"independent": "every row its own step", "joint": "one step for all rows"}
+ENGINES = {
+    "auto": "plain loop, native code where it pays",
+    "plain": "plain loop, attempt by attempt",
+    "compiled": "native code, block by block",
+}
 FIXED_STEPS = 400  # of a fixed-step solve that was given no step size
 NO_SPREAD = "none (all rows alike)"
 
@@ -39,7 +44,7 @@ def settings_panel(described: Described, *, disabled: bool = False) -> dict[str,
         values["dt0"] = abs(values["t1"] - problem["t0"]) / FIXED_STEPS
     values |= pace_section()
     values["problem"] = problem.get("spec_name", problem["name"])
-    return values | {"adjoint": "backprop", "engine": "plain", "statistics": "all", "parent": None}
+    return values | {"adjoint": "backprop", "statistics": "all", "parent": None}
 
 
 def names(family: list[dict[str, Any]]) -> dict[str, str]:
@@ -155,7 +160,7 @@ def put_spec(problem: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
             session.put(f"{name}.{spread['parameter']}.range", ends)
     if "gradient" in spec:
         session.put("gradient", spec["gradient"] or "")
-    for key in ("batch", "method", "dtype", "stepping", "seed", "max_steps", "n_eval"):
+    for key in ("batch", "method", "dtype", "stepping", "engine", "seed", "max_steps", "n_eval"):
         if spec.get(key) is not None:
             session.put(key, spec[key])
     for key in ("rtol", "atol"):
@@ -342,7 +347,7 @@ def nearest(value: float, low: float = 1e-13) -> float:
 
 
 def detail_section(problem: dict[str, Any], described: Described, disabled: bool) -> dict[str, Any]:
-    """Draw what is rarely changed: time span, step limits, dtype, stepping, seed."""
+    """Draw what is rarely changed: time span, step limits, dtype, stepping, engine, seed."""
     limits, values = described["limits"], {}
 
     def number(label: str, key: str, start: Any, **more: Any) -> Any:
@@ -369,13 +374,15 @@ def detail_section(problem: dict[str, Any], described: Described, disabled: bool
         values["max_steps"] = number(
             "Most attempts per row", "max_steps", 100_000, min_value=low, max_value=high
         )
-    with st.expander("Number type, stepping, seed"):
+    with st.expander("Number type, stepping, engine, seed"):
         dtypes: dict[str, str] = {name: name for name in limits["dtypes"]}
         values["dtype"] = choose("Number type", "dtype", dtypes, "float64", disabled=disabled)
         steppings: dict[str, str] = {n: str(STEPPINGS.get(n, n)) for n in limits["steppings"]}
         values["stepping"] = choose(
             "Stepping", "stepping", steppings, "independent", disabled=disabled
         )
+        engines: dict[str, str] = {n: str(ENGINES.get(n, n)) for n in limits["engines"]}
+        values["engine"] = choose("Engine", "engine", engines, "auto", disabled=disabled)
         low, high = limits["seed"]
         values["seed"] = number("Seed", "seed", 0, min_value=low, max_value=high)
     return values

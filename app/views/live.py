@@ -68,6 +68,7 @@ def body() -> None:
     failed = rows[(rows["status"] > 0) & ~rows["status_name"].isin(["INTERRUPTED", "EVENT"])]
     with above:
         notices.damage(now)
+        notices.warned(now)
         notices.failed_rows(failed, list(about.get("components") or []))
     if other is not None and not now.live:
         compare.section(now, other, described)
