@@ -65,7 +65,10 @@ def parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", help="solve what a spec describes, and record it")
     run.add_argument(
-        "spec", type=Path, help="JSON file, such as the `spec` of a run.json; - for standard input"
+        "spec",
+        type=Path,
+        help="JSON file, such as the `spec` of a run.json, or a file of equations such as "
+        "dx = -x; - for standard input",
     )
     run.add_argument("--name", help="of the run's folder; made up if left out")
     run.add_argument("--note", default="", help="kept with the run")
@@ -178,7 +181,7 @@ def streamlit_options() -> dict[str, Any]:
 def run_spec(arguments: argparse.Namespace) -> int:
     """Solve and record a spec; prints one line that sums it up."""
     text = sys.stdin.read() if str(arguments.spec) == "-" else arguments.spec.read_text("utf-8")
-    spec = json.loads(text)
+    spec = read_spec(text)
     spec = spec.get("spec", spec)  # a whole run.json will do
     from app.worker import STUDIES, record, record_comparison, record_study
     from app.workers import new_run_id
@@ -210,6 +213,19 @@ def run_spec(arguments: argparse.Namespace) -> int:
     return 0 if failed == 0 else 1
 
 
+def read_spec(text: str) -> dict[str, Any]:
+    """Return the spec in a file: JSON, or equations as they are typed.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    from app.equations.system import is_equations
+
+    if is_equations(text) and not text.lstrip().startswith("{"):
+        return {"problem": text, "statistics": "all"}
+    return json.loads(text)
+
+
 def run_describe(arguments: argparse.Namespace) -> int:
     """Print the description, or renew the shipped copy."""
     from app import describe
@@ -227,6 +243,7 @@ def run_describe(arguments: argparse.Namespace) -> int:
 
 def run_ls(arguments: argparse.Namespace) -> int:
     """List the runs, newest first."""
+    from app.equations.about import title_of
     from inspector import list_runs
 
     table = list_runs(arguments.runs)
@@ -246,6 +263,7 @@ def run_ls(arguments: argparse.Namespace) -> int:
             "rows",
             "note",
         ]
+        table = table.assign(problem=[title_of(problem) for problem in table["problem"]])
         print(table[[n for n in names if n in table]].to_string(index=False, na_rep=""))
     return 0
 

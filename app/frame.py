@@ -71,6 +71,13 @@ def draw(page: Any) -> None:
     missing = st.empty()
     with st.sidebar:
         unknown = run_picker()
+        if session.read_only():
+            st.badge(
+                "read-only",
+                icon=":material/lock:",
+                color="gray",
+                help="Look, compare, ask and download; nothing is started, changed or deleted.",
+            )
     if unknown:
         missing.warning(f"There is no run `{unknown[:64]}` in {session.runs_root()}.")
 
@@ -98,7 +105,7 @@ def run_picker() -> str | None:
 
 @st.cache_resource(show_spinner=False, on_release=Workers.close)
 def _workers(root: str) -> Workers:
-    registry = Workers(Path(root), alive=tab_connected)
+    registry = Workers(Path(root), alive=tab_connected, read_only=session.read_only())
     if not session.read_only():
         registry.warm_soon(2.0)
     atexit.register(registry.close)

@@ -167,9 +167,9 @@ def samples(run: "Run") -> None:
                 "steps_max": st.column_config.NumberColumn("most", help="attempts"),
             },
         )
-        picked = [line for line in event["selection"]["rows"] if line < len(ranked)]
-        if picked:
-            line = ranked.iloc[picked[0]]
+        at = session.line_picked("sample", shown["sample"].tolist(), event["selection"]["rows"])
+        if at is not None:
+            line = ranked.iloc[at]
             st.page_link(
                 "views/instances.py",
                 label=f"Its last solve: row {line['instance']} of solve {line['solve']}",
@@ -179,7 +179,7 @@ def samples(run: "Run") -> None:
                 },
             )  # fmt: skip
     with right:
-        first = [ranked["sample"][line] for line in picked] if picked else []
+        first = [] if at is None else [ranked["sample"].iloc[at]]
         chosen = [*dict.fromkeys([*first, *ranked["sample"].tolist()])]
         draw(
             sample_history_figure(seen, theme.current(), chosen=chosen),

@@ -44,8 +44,24 @@ class Reader:
         """
         token = self.take(text)
         if token is None:
-            raise self.next.place.refuse(f"{self.next.seen} where {why}")
+            more = self.multiplied() if text == ")" else ""
+            raise self.next.place.refuse(
+                f"{self.next.seen} is not expected: {more}"
+                if more
+                else f"{self.next.seen} where {why}"
+            )
         return token
+
+    def multiplied(self) -> str:
+        """Return what to write where two factors stand side by side; empty where they do not."""
+        token = self.next
+        before = self.tokens[self.at - 1] if self.at else token
+        follows = token.kind in ("name", "number") or token.text == "("
+        ends = before.kind in ("name", "number") or before.text == ")"
+        if not (follows and ends):
+            return ""
+        left = "..." if before.text == ")" else before.text
+        return f"to multiply write {left} * {token.text}"
 
     def expression(self) -> Expression:
         """Read an expression as far as it goes.
@@ -146,9 +162,8 @@ class Reader:
     def call(self, name: Token) -> Expression:
         """Read what stands in the brackets of a function."""
         if name.text not in FUNCTIONS:
-            found = nearest(name.text, FUNCTIONS)
-            hint = found or f"; to multiply write {name.text}*(...)"
-            raise name.place.refuse(f"there is no function `{name.text}`{hint}")
+            found = nearest(name.text, FUNCTIONS) + f"; to multiply write {name.text} * (...)"
+            raise name.place.refuse(f"there is no function `{name.text}`{found}")
         more = self.deeper(name.place)
         self.need("(", "a bracket `(` is missing")
         parts = [self.expression()]
@@ -189,16 +204,8 @@ class Reader:
         token = self.next
         if token.kind == "end":
             return
-        before = self.tokens[self.at - 1] if self.at else None
-        hint = "an operator such as + - * / ** or the end of the line is expected"
-        if (
-            before is not None
-            and (token.kind in ("name", "number") or token.text == "(")
-            and before.kind in ("number", "name")
-        ):
-            hint = f"to multiply write {before.text} * {token.text}"
-        elif token.text == "=":
-            hint = "a line has one `=`"
-        elif token.text == ")":
-            hint = "no bracket is open"
+        other = {"=": "a line has one `=`", ")": "no bracket is open"}.get(
+            token.text, "an operator such as + - * / ** or the end of the line is expected"
+        )
+        hint = self.multiplied() or other
         raise token.place.refuse(f"{token.seen} is not expected: {hint}")

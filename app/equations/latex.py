@@ -19,11 +19,19 @@ COMPARED = {"<": "<", "<=": r"\le", ">": ">", ">=": r"\ge", "and": r"\wedge", "o
 def latex(system: System) -> str:
     """Return the equations, one below the other, with what they define."""
     lines = [
-        rf"\dot{{{symbol(state)}}} &= {written(slope)[0]}"
+        f"{derivative(state)} &= {written(slope)[0]}"
         for state, slope in zip(system.states, system.slopes, strict=True)
     ]
     lines += [rf"{symbol(name)} &= {written(tree)[0]}" for name, tree in system.definitions]
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+
+def derivative(state: str) -> str:
+    """Return the derivative of a state by time: with a dot, or as a fraction before long names."""
+    name = symbol(state)
+    if name.startswith(r"\mathrm"):
+        return rf"\tfrac{{\mathrm{{d}}}}{{\mathrm{{d}}t}}\,{name}"
+    return rf"\dot{{{name}}}"
 
 
 def symbol(name: str) -> str:

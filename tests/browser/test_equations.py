@@ -63,12 +63,14 @@ def test_equations_are_typed_corrected_run_and_linked(open_page, server):
     run = start(page)
     page.locator(".raster canvas").wait_for(timeout=60_000)
     until(page, lambda: page.locator("h1").first.inner_text() == "Spring")
+    until(page, lambda: "damping" in page.url and "problem=" in page.url)
     again = open_page(
         server, page.url.removeprefix(server.url), color_scheme="dark",
         viewport={"width": 700, "height": 900},
     )  # fmt: skip
     until(again, lambda: again.locator("h1").first.inner_text() == "Spring")
-    assert again.get_by_label("Equations", exact=True).input_value() == RIGHT
+    field = again.get_by_label("Equations", exact=True)
+    until(again, lambda: field.count() == 1 and field.input_value() == RIGHT)
     again.locator(".raster canvas").wait_for(timeout=60_000)
     again.goto(f"{server.url}/run?run={run}")
     until(again, lambda: again.locator("h1").first.inner_text() == "Spring")

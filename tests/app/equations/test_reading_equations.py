@@ -128,8 +128,11 @@ def test_constants_are_worked_out_as_bounded_numbers():
         ("dx = Sin(x)", "there is no function `Sin`; did you mean `sin`?"),
         ("dx = -demping * x\ndamping = 1", "there is no `demping`; did you mean `damping`?"),
         ("dx = 2x", "to multiply write 2 * x"),
+        ("dx = (1 + x) x", "to multiply write ... * x"),
+        ("dx = (x + (1 + x) x)", "to multiply write ... * x"),
+        ("dx = eps (x - 1)\neps = 1", "to multiply write eps * (...)"),
         ("dx = x\ndv = dx", "there is no `dx`: it is the slope of `x`, write its right side out"),
-        ("dx = k(x + 1)\nk = 1", "there is no function `k`; to multiply write k*(...)"),
+        ("dx = k(x + 1)\nk = 1", "there is no function `k`; to multiply write k * (...)"),
         ("dx = x²", "write `**2`"),
         ("dx = μ", "write `mu`"),
         ("dx = \uff58", "write `x`"),
@@ -144,8 +147,8 @@ def test_an_error_says_what_is_allowed_and_what_was_meant(text, words):
 
 
 def test_every_line_at_fault_is_named():
-    found = faults("dx = y\ndv = 2x\nmu = 3 in 5..1\nk = (1")
-    assert [fault.partition(",")[0] for fault in found] == ["line 2", "line 3", "line 4"]
+    found = faults("dx = y\ndv = 2x\nmu = 3 in 5..1\nk = (1\ndw = k * mu * v * v0")
+    assert [fault.partition(",")[0] for fault in found] == ["line 1", "line 2", "line 3", "line 4"]
 
 
 def test_every_operation_has_a_number_and_a_tensor_form():
@@ -171,6 +174,7 @@ def test_the_description_is_like_that_of_any_problem():
          r"\dot{x} &= \frac{-x}{2 \, y_{\mathrm{max}}} + \lambda"),
         ("dx = (1 - x) * -mu2**2\nmu2 = 1",
          r"\dot{x} &= \left(1 - x\right) \, \left(-{\mu_{\mathrm{2}}}^{2}\right)"),
+        ("dangle = 1", r"\tfrac{\mathrm{d}}{\mathrm{d}t}\,\mathrm{angle} &= 1"),
         ("dx = sqrt(abs(x)) - (2 - (x - 1))",
          r"\dot{x} &= \sqrt{\left|x\right|} - \left(2 - \left(x - 1\right)\right)"),
         ("dx = where(x <= 0, 1e-9, exp(-t))",

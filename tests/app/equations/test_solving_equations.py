@@ -128,6 +128,17 @@ def test_equations_that_cannot_be_read_end_a_run_with_the_place(tmp_path, capsys
     assert "line 1, column 6: there is no `y`" in capsys.readouterr().err
 
 
+def test_a_file_of_equations_is_solved_and_listed_by_its_title(tmp_path, capsys):
+    (tmp_path / "decay.txt").write_text("# Decay of two\ndx = -k * x\nk = 1 in 0.5..2\nt = 0..1\n")
+    ask = ["run", str(tmp_path / "decay.txt"), "--runs", str(tmp_path)]
+    assert cli.main(ask) == 0
+    assert "decay_of_two-" in capsys.readouterr().out
+    assert cli.main(["ls", "--runs", str(tmp_path)]) == 0
+    assert " Decay of two " in capsys.readouterr().out
+    (tmp_path / "bad.txt").write_text("no equations")
+    assert cli.main(["run", str(tmp_path / "bad.txt"), "--runs", str(tmp_path)]) == 1
+
+
 @pytest.mark.parametrize("kind", ["adjoints", "work_precision", "tune"])
 def test_studies_take_equations(tmp_path, kind):
     spec = {"kind": kind, "problem": VAN_DER_POL, "batch": 2, "t1": 2.0}
