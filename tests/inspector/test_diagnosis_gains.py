@@ -110,7 +110,7 @@ def test_time_that_is_fine_enough_meets_the_tolerance(tmp_path: Path):
     (finding, *_) = diagnose(before, only=["time_resolution"]).findings
     assert finding.change == {"dtype": "float64"}
     # Of a spec, whose time is float64 as the state is.
-    wide = options | dict(finding.change) | {"time_dtype": torch.float64}
+    wide = options | {**finding.change, "time_dtype": torch.float64}
     after, second = recorded(tmp_path / "after", pulsed, wide)
     assert not diagnose(after, only=["time_resolution"]).findings
     true = (-10 * torch.tensor(10.0, dtype=F64).sin()).exp()
