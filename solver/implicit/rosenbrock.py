@@ -245,7 +245,7 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
 
     def polynomial(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, y1: Tensor) -> Tensor:
         """Return the dense output of the attempt just made."""
-        u = torch.stack(self._u)
+        u = torch.stack(tuple(self._u))
         dtype = torch.promote_types(self._interpolant.dtype, u.dtype)
         out = torch.tensordot(self._interpolant.t().to(dtype), u.to(dtype), dims=1)
         return self._field.back(out)
@@ -274,7 +274,7 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
 
     def slopes(self) -> Tensor:
         """Return the stages of the attempt just made, `(S, B, D)`."""
-        return self._field.back(torch.stack(self._u))
+        return self._field.back(torch.stack(tuple(self._u)))
 
 
 def _sum(u: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
