@@ -79,6 +79,21 @@ class Stepper(ABC):
     def start_slope(self) -> Tensor:
         """The slope the next attempt starts from, `(B, D)`; to be read, not kept."""
 
+    @property
+    def knows_start(self) -> bool:
+        """Whether `start_slope` is that of the next attempt already."""
+        return True
+
+    def of_rows(self, rows: Tensor, field: Field, like: Tensor) -> "Stepper | None":
+        """Return a stepper that goes on with some rows alone, None where that is not possible.
+
+        Args:
+            rows: which ones, `(n,)` int64.
+            field: the vector field of these.
+            like: their states `(n, D)`.
+        """
+        return None
+
     @abstractmethod
     def replace_start(self, slope: Tensor) -> None:
         """Let the next attempt start from `slope (B, D)`; everything else stays as it is."""
