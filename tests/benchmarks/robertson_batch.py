@@ -115,7 +115,7 @@ def main() -> None:
                 method, f"{own:g}", f"{error:.3f}", str(attempts), f"{took:.3f}",
                 f"{median_ratio(seconds['scipy'], seconds[method]):.1f}",
             ))  # fmt: skip
-        print_table(("method", "rtol", "worst", "attempts", "seconds", "times faster"), lines)
+        print_table(("method", "rtol", "worst", "attempts", "seconds", "ratio of times"), lines)
 
 
 if __name__ == "__main__":

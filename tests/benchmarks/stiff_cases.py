@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import torch
-from common import print_table
+from common import describe_machine, print_table
 from torch import Tensor
 
 from solver import Banded, Event, Solution, solve_ivp
@@ -185,6 +185,7 @@ def main() -> None:
     parser.add_argument("--finest", type=float, default=0.0, help="smallest rtol")
     parser.add_argument("--failing", action="store_true", help="print what is not met only")
     options = parser.parse_args()
+    print(describe_machine(["torch"]))
     known = fields()
     paths = [path for part in PARTS for path in sorted((REFERENCE / part).glob("*.json"))]
     lines: list[Line] = []
@@ -202,7 +203,7 @@ def main() -> None:
     shown = [line for line in lines if line.word or not options.failing]
     print()
     print_table(
-        ("case", "method", "rtol", "error / bound", "steps", "s", ""),
+        ("case", "method", "rtol", "ratio to bound", "steps", "s", ""),
         [
             (line.case, line.method, f"{line.rtol:g}", f"{line.share:.3f}", str(line.steps),
              f"{line.seconds:.1f}", line.word)
