@@ -23,8 +23,8 @@ from solver.statistics.base import Statistic
 
 ENGINES = ("auto", "plain", "compiled")
 # "auto" looks for a kernel once so much time went into plain solves of one kind, and compiles one,
-# beside the solves, once twenty times as much did: about what compiling costs. Both are longer where
-# methods take longer to trace and compile.
+# beside the solves, once twenty times as much did: about what compiling costs. Both wait longer
+# where methods take longer to trace and compile.
 LOOK_AFTER = 0.1  # seconds
 COMPILE_AFTER = 2.0
 MOST_KINDS = 512
