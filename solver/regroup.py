@@ -27,7 +27,8 @@ def possible(loop: "Loop") -> bool:
     problem = loop.problem
     whole = problem.joint or loop.graph or problem.times.stops is not None
     watched = loop.dense is not None or loop.events is not None or loop.listener is not None
-    return problem.regroup and len(problem.y0) >= SMALLEST and not (whole or watched)
+    users = type(problem.field) is Field  # not one made for an adjoint
+    return problem.regroup and users and len(problem.y0) >= SMALLEST and not (whole or watched)
 
 
 def go_on_with_fewer(loop: "Loop", fresh: type["Loop"]) -> bool:
