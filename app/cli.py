@@ -14,6 +14,8 @@ from app import (
     diagnose_command,
     experiment_command,
     pack_command,
+    reference_command,
+    report_command,
     spectrum_command,
     train_command,
     tune_command,
@@ -63,7 +65,10 @@ def parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", help="solve what a spec describes, and record it")
     run.add_argument(
-        "spec", type=Path, help="JSON file, such as the `spec` of a run.json; - for standard input"
+        "spec",
+        type=Path,
+        help="JSON file, such as the `spec` of a run.json, or a file of equations such as "
+        "dx = -x; - for standard input",
     )
     run.add_argument("--name", help="of the run's folder; made up if left out")
     run.add_argument("--note", default="", help="kept with the run")
@@ -97,6 +102,7 @@ def parser() -> argparse.ArgumentParser:
     export.set_defaults(do=run_export)
 
     ask_command.add(commands, runs_argument)
+    reference_command.add(commands)
     adjoints_command.add(commands)
     work_precision_command.add(commands, runs_argument)
     tune_command.add(commands, runs_argument)
@@ -105,6 +111,7 @@ def parser() -> argparse.ArgumentParser:
     diagnose_command.add(commands, runs_argument, find)
     spectrum_command.add(commands, runs_argument, find)
     pack_command.add(commands, runs_argument, find)
+    report_command.add(commands, runs_argument, find)
 
     doctor = commands.add_parser("doctor", help="say whether everything needed is there")
     runs_argument(doctor)
@@ -174,7 +181,7 @@ def streamlit_options() -> dict[str, Any]:
 def run_spec(arguments: argparse.Namespace) -> int:
     """Solve and record a spec; prints one line that sums it up."""
     text = sys.stdin.read() if str(arguments.spec) == "-" else arguments.spec.read_text("utf-8")
-    spec = json.loads(text)
+    spec = read_spec(text)
     spec = spec.get("spec", spec)  # a whole run.json will do
     from app.worker import STUDIES, record, record_comparison, record_study
     from app.workers import new_run_id
@@ -206,6 +213,19 @@ def run_spec(arguments: argparse.Namespace) -> int:
     return 0 if failed == 0 else 1
 
 
+def read_spec(text: str) -> dict[str, Any]:
+    """Return the spec in a file: JSON, or equations as they are typed.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    from app.equations.system import is_equations
+
+    if is_equations(text) and not text.lstrip().startswith("{"):
+        return {"problem": text, "statistics": "all"}
+    return json.loads(text)
+
+
 def run_describe(arguments: argparse.Namespace) -> int:
     """Print the description, or renew the shipped copy."""
     from app import describe
@@ -223,6 +243,7 @@ def run_describe(arguments: argparse.Namespace) -> int:
 
 def run_ls(arguments: argparse.Namespace) -> int:
     """List the runs, newest first."""
+    from app.equations.about import title_of
     from inspector import list_runs
 
     table = list_runs(arguments.runs)
@@ -242,6 +263,7 @@ def run_ls(arguments: argparse.Namespace) -> int:
             "rows",
             "note",
         ]
+        table = table.assign(problem=[title_of(problem) for problem in table["problem"]])
         print(table[[n for n in names if n in table]].to_string(index=False, na_rep=""))
     return 0
 

@@ -41,6 +41,7 @@ LIMITS = {
     "attempts_per_second": [1, 1000],
     "dtypes": ["float32", "float64"],
     "steppings": ["independent", "joint"],
+    "engines": ["auto", "plain", "compiled"],
 }
 
 

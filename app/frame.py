@@ -7,6 +7,8 @@ from typing import Any
 import streamlit as st
 
 from app import describe, palette, session
+from app.equations.about import describe_text
+from app.equations.saved import saved
 from app.workers import Workers
 
 HERE = Path(__file__).resolve().parent
@@ -24,6 +26,8 @@ VIEWS = (
     ("runs", "Runs", ":material/folder_open:"),
 )
 
+OTHER_ICON = ":material/insights:"  # of a view that is not in the list: it stands last, by its name
+
 STYLE = """
 <style>
 .stMainBlockContainer { padding: 3.6rem 2.2rem 2rem; max-width: 1720px; }
@@ -38,7 +42,9 @@ STYLE = """
 [data-testid="stMetric"] > div { padding: 0.5rem 0.8rem 0.35rem; }
 .stMain [data-testid="stVerticalBlock"] { gap: 0.7rem; }
 [data-testid="stMetricValue"] { font-variant-numeric: tabular-nums; }
-.st-key-sql textarea { font-family: var(--st-code-font, monospace); font-size: 0.9rem; }
+.st-key-sql textarea, .st-key-equations textarea {
+  font-family: var(--st-code-font, monospace); font-size: 0.9rem;
+}
 @media (max-width: 900px) { [class*="st-key-pair_"] [data-testid="stColumn"] { min-width: 100%; } }
 @media (prefers-reduced-motion: reduce) {
   * { animation: none !important; transition: none !important; }
@@ -48,11 +54,14 @@ STYLE = """
 
 
 def pages() -> list[Any]:
-    """Return every view that is there; the first one is the default and lives at `/`."""
+    """Return every view in the folder; the first one is the default and lives at `/`."""
+    named = [view for view in VIEWS if (HERE / "views" / f"{view[0]}.py").exists()]
+    known = {"__init__", *(name for name, _, _ in VIEWS)}
+    others = sorted({file.stem for file in (HERE / "views").glob("*.py")} - known)
+    more = [(name, name.replace("_", " ").capitalize(), OTHER_ICON) for name in others]
     return [
         st.Page(f"views/{name}.py", title=title, icon=icon, default=name == "live")
-        for name, title, icon in VIEWS
-        if (HERE / "views" / f"{name}.py").exists()
+        for name, title, icon in (*named, *more)
     ]
 
 
@@ -63,6 +72,13 @@ def draw(page: Any) -> None:
     with st.sidebar:
         unknown = run_picker()
         palette.button({title: name for name, title, _ in VIEWS})
+        if session.read_only():
+            st.badge(
+                "read-only",
+                icon=":material/lock:",
+                color="gray",
+                help="Look, compare, ask and download; nothing is started, changed or deleted.",
+            )
     if unknown:
         missing.warning(f"There is no run `{unknown[:64]}` in {session.runs_root()}.")
 
@@ -90,7 +106,7 @@ def run_picker() -> str | None:
 
 @st.cache_resource(show_spinner=False, on_release=Workers.close)
 def _workers(root: str) -> Workers:
-    registry = Workers(Path(root), alive=tab_connected)
+    registry = Workers(Path(root), alive=tab_connected, read_only=session.read_only())
     if not session.read_only():
         registry.warm_soon(2.0)
     atexit.register(registry.close)
@@ -139,6 +155,16 @@ def described() -> dict[str, Any]:
         older = describe.stale()
         if older is None:
             st.stop()
-        return older
+        return with_equations(older)
     waiting.empty()
-    return found
+    return with_equations(found)
+
+
+def with_equations(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a description with the equations that are kept and those being typed as problems."""
+    kept = [
+        told | {"title": f"Saved: {told['title']}"}
+        for told in (describe_text(text, name) for name, text in saved(session.runs_root()).items())
+    ]
+    typed = describe_text(session.equations()[1]) | {"title": "Your own equations"}
+    return found | {"problems": [*found["problems"], *kept, typed]}

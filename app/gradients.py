@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from app.own_problem import problem_by_name
 from sample_problems.base import Batch, LossProblem, SampleProblem
-from sample_problems.catalogue import problem_by_name
 from solver.adjoints.compare import GradientProblem, adjoint_entries, exact_gradients, label_of
 from solver.adjoints.measure import Mark, memory_trace
 from solver.catalogue import adjoint_by_name, controller_by_name

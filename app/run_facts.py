@@ -6,6 +6,8 @@ from typing import Any
 import pandas as pd
 
 from app import describe
+from app.equations import about as equations
+from app.equations.system import is_equations
 
 SOLVER_DEFAULTS: Mapping[str, Any] = {
     "method": "tsit5",
@@ -17,6 +19,7 @@ SOLVER_DEFAULTS: Mapping[str, Any] = {
     "dt_max": None,
     "max_steps": 100_000,
     "stepping": "independent",
+    "engine": "plain",
     "adjoint": "backprop",
     "dtype": "float64",
 }
@@ -35,6 +38,8 @@ MEASURED = frozenset(
 def member(described: Mapping[str, Any] | None, family: str, name: Any) -> dict[str, Any]:
     """Return the description of a problem, method or controller; empty if it is not known here."""
     members = (described or {}).get(family, [])
+    if family == "problems" and is_equations(name):
+        return equations.described(name)
     return next((m for m in members if m["name"] == name), {})
 
 

@@ -1,14 +1,14 @@
 """The one module that touches session state and the query string.
 
-A view can be linked: what decides its picture sits in the URL under the keys below. Widgets carry
-the same key with `bind="query-params"`, so that a link restores them; the rest persists with the
-session.
+A view can be linked: what decides its picture, and what is set to be started, sits in the URL.
+Widgets carry their key there by `bind="query-params"` (`keep`), lines picked in tables by
+`line_picked`, and `inst` and `rows` name the rows picked; so a link restores the page as it stands.
 """
 
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,17 +25,14 @@ OPEN_RUNS = 4  # kept open in one tab
 EXAMPLE = "example"
 EXAMPLES_PATH = Path(__file__).resolve().parent / "examples"
 
-LINKED = ("run", "solve", "inst", "x0", "x1", "metric", "order", "cmp")
-"""What makes a view: run id, solve number, instance (row), first and last attempt shown, raster
-value, row order, run compared with."""
-
 Keep = Literal["url", "session"]
 
 
-def keep(key: str, where: Keep = "session") -> dict[str, Any]:
+def keep(key: str, where: Keep = "url") -> dict[str, Any]:
     """Return the widget arguments that keep a value over reruns and page switches.
 
-    `st.slider("...", **keep("seed", "url"))`: `"url"` also puts the value into the query string.
+    `st.slider("...", **keep("seed"))`: by itself the value is put into the query string, so that a
+    link restores it; `"session"` keeps it in the tab alone.
     """
     if where == "url":
         return {"key": key, "bind": "query-params"}
@@ -104,13 +101,20 @@ def numbers(key: str) -> list[float]:
 def accept(key: str, titles: Mapping[str, str]) -> None:
     """Let a link name an option by its short name; Streamlit itself writes and reads titles.
 
+    The address gets the title and the script runs again, so that it goes on saying what is chosen.
+    Call it before the widget is drawn.
+
     Args:
         key: of the widget and the query parameter.
         titles: option -> what the widget shows for it.
     """
-    raw = st.query_params.get(key)
-    if key not in st.session_state and raw in titles and raw not in titles.values():
-        st.session_state[key] = raw
+    raw = st.query_params.get(key, "")
+    if key in st.session_state or raw not in titles or raw in titles.values():
+        return
+    with suppress(StreamlitAPIException):
+        st.query_params[key] = titles[raw]
+        st.rerun()
+    st.session_state[key] = raw
 
 
 def check(key: str, allowed: Callable[[Any], bool], start: Any) -> None:
@@ -136,6 +140,26 @@ def int_param(name: str, low: int, high: int, fallback: int) -> int:
     if value is not None:
         st.session_state[last] = number
     return number
+
+
+def line_picked(name: str, ids: Sequence[Any], selected: Sequence[int]) -> int | None:
+    """Return which line of a table is picked: by a click, else by the link; None if none is.
+
+    Args:
+        name: query parameter that keeps the pick, as its id.
+        ids: of the lines.
+        selected: lines that are clicked on now.
+    """
+    last = f"_clicked_{name}"
+    if selected and selected[0] < len(ids):
+        st.session_state[last] = True
+        put_param(name, str(ids[selected[0]]))
+        return selected[0]
+    if st.session_state.pop(last, False):  # clicked away
+        put_param(name, None)
+        return None
+    held = param(name)
+    return next((line for line, one in enumerate(ids) if str(one) == held), None)
 
 
 def session_id() -> str:
@@ -217,6 +241,8 @@ def list_runs() -> "pd.DataFrame":
 
 def keep_alive(path: Path, seconds: float = 5.0) -> None:
     """Tell the worker of a run that somebody looks, by its `lease`, if it has one."""
+    if read_only():
+        return
     lease = path / "lease"
     with suppress(OSError):
         if time.time() - lease.stat().st_mtime > seconds:
@@ -257,6 +283,25 @@ def take_up_run() -> None:
         put_param("inst", None)
 
 
+def equations() -> tuple[str, str]:
+    """Return the equations typed in this tab, and the last ones that could be read.
+
+    The text comes from the field, else a link, else what was there when the page was left.
+    """
+    from app.equations.about import TEMPLATE
+    from app.equations.system import read
+
+    text = get("equations")
+    if text is None:
+        text = param("equations", get("_equations"))
+    text = TEMPLATE if text is None else str(text)
+    put("_equations", text)
+    with suppress(ValueError):
+        read(text)
+        put("_equations_read", text)
+    return text, default("_equations_read", TEMPLATE)
+
+
 def run_ids(most: int = 500) -> list[str]:
     """Return the ids of the newest runs, newest first; the recorded examples stand last."""
     from inspector import is_run
@@ -268,6 +313,8 @@ def run_ids(most: int = 500) -> list[str]:
         folders = []
     found = []
     for folder in folders:
+        if folder.is_symlink() and run_path(folder.name) is None:
+            continue  # leads out of the folder
         if str(folder) not in known:
             if not is_run(folder):
                 continue

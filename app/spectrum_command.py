@@ -56,8 +56,8 @@ def exact(path: Path, solve: int, row: int, moments: int) -> list[dict[str, floa
     import numpy as np
     import torch
 
+    from app.own_problem import problem_by_name
     from inspector import open_run
-    from sample_problems.catalogue import problem_by_name
     from solver.spectrum import spectrum
 
     if not 1 <= moments <= MOST_MOMENTS:

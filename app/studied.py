@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 import solver
+from app.own_problem import problem_by_name
 from sample_problems.base import BuiltProblem, SampleProblem
-from sample_problems.catalogue import problem_by_name
 from solver.catalogue import controller_by_name, methods
 from solver.errors import InvalidArgument
 from solver.hooks import Hook

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils import _pytree as pytree
 
+from app.own_problem import problem_by_name
 from inspector import Inspector
 from sample_problems.base import Batch, LossProblem
-from sample_problems.catalogue import problem_by_name
 from solver.adjoints.base import Adjoint
 from solver.catalogue import adjoint_by_name, controller_by_name
 from solver.controllers.base import Controller

@@ -1,7 +1,7 @@
 """What a training's numbers say, in sentences: alerts with the numbers they rest on."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,18 @@ class Alert(NamedTuple):
 
     level: Level
     text: str
+
+
+def merged(table: pd.DataFrame) -> pd.DataFrame:
+    """Return one line for each iteration: means over the ranks, sums of failures, worst rows."""
+    if table.empty or table["rank"].nunique() == 1:
+        return table
+    names = [str(name) for name in table.columns if name not in ("iteration", "adjoint")]
+    how: dict[str, Any] = dict.fromkeys(names, "mean")
+    how |= {n: "sum" for n in names if n in ("forward_failed", "backward_failed", "non_finite")}
+    how |= {n: "max" for n in names if n.endswith("_max") or n == "time"}
+    how |= {n: "min" for n in names if n in ("solve", "rank", "session")}
+    return table.groupby("iteration", as_index=False).agg(how)
 
 
 def alerts(table: pd.DataFrame) -> list[Alert]:

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
@@ -21,13 +22,13 @@ import solver
 from app import tuning, work_precision
 from app.describe import user_problem
 from app.gradients import compare_spec, differentiate, read_spec
+from app.own_problem import problem_by_name
 from app.trainer import KIND, record_training
 from app.workers import read_json
 from inspector import Inspector
 from inspector.adjoints import ComparisonWriter
 from inspector.studies import StudyWriter
 from sample_problems.base import LossProblem
-from sample_problems.catalogue import problem_by_name
 from solver.catalogue import controller_by_name
 from solver.hooks import Hook, StepBlock
 from solver.solution import Solution
@@ -199,7 +200,22 @@ def record(spec: Mapping[str, Any], path: Path, *, note: str = "", obey: bool = 
         hooks: list[Hook] = [recorder]
         if obey:
             hooks.append(Control(path, recorder, bool(spec.get("keep_running"))))
-        return solve_spec(spec, hooks)
+        with warnings_recorded(recorder):
+            return solve_spec(spec, hooks)
+
+
+@contextmanager
+def warnings_recorded(recorder: Inspector) -> Iterator[None]:
+    """Write warnings of the solver into the run, where people see them."""
+    with warnings.catch_warnings():
+        shown = warnings.showwarning
+
+        def show(message: Warning | str, *place: Any) -> None:
+            recorder.event("warning", str(message))
+            shown(message, *place)
+
+        warnings.showwarning = show
+        yield
 
 
 def record_comparison(

@@ -19,6 +19,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from app.equations.about import title_of
+from app.equations.saved import name_of
+from app.equations.system import is_equations
+
 State = Literal["queued", "starting", "running", "paused", "cancelling", "ended"]
 
 HOME = Path(__file__).resolve().parent.parent  # what `app`, `solver`, ... are imported from
@@ -82,11 +86,17 @@ class Workers:
         root: the runs folder.
         at_once: how many may solve at the same time.
         alive: says of a viewer (session id) whether its tab is still connected.
+        read_only: refuse to start, change or cancel anything, and write nothing.
     """
 
     def __init__(
-        self, root: Path, at_once: int = AT_ONCE, alive: Callable[[str], bool] | None = None
+        self,
+        root: Path,
+        at_once: int = AT_ONCE,
+        alive: Callable[[str], bool] | None = None,
+        read_only: bool = False,
     ) -> None:
+        self.read_only = read_only
         self.root = root
         self.at_once = at_once
         self.alive = alive or (lambda viewer: True)
@@ -112,7 +122,12 @@ class Workers:
                 self.warm_at = time.monotonic() + seconds
 
     def start(self, spec: Mapping[str, Any], viewer: str = "") -> str:
-        """Start a run, or queue it, and return its id."""
+        """Start a run, or queue it, and return its id.
+
+        Raises:
+            PermissionError: the dashboard is read-only.
+        """
+        self._check_allowed()
         run = new_run_id(str(spec.get("problem", "run")))
         path = self.root / run
         path.mkdir(parents=True)
@@ -129,6 +144,12 @@ class Workers:
             self._touch(job)
             self._start_queued()
         return run
+
+    def _check_allowed(self) -> None:
+        if self.read_only:
+            raise PermissionError(
+                "This dashboard is read-only: nothing is started or changed here."
+            )
 
     def state(self, run: str) -> State | None:
         """Return what a run of this server does; None for a run it did not start."""
@@ -148,6 +169,8 @@ class Workers:
 
     def obeys(self, run: str) -> bool:
         """Whether a run has a process that reads `control.json`, whoever started it."""
+        if self.read_only:
+            return False
         if self.state(run) not in (None, "ended"):
             return True
         return self.state(run) is None and (self.root / run / "control.json").exists()
@@ -173,7 +196,12 @@ class Workers:
             return [job.run for job in self.jobs.values() if job.process and not job.ended]
 
     def control(self, run: str, **changes: Any) -> None:
-        """Change what a run is asked to do: `command`, `attempts_per_second`."""
+        """Change what a run is asked to do: `command`, `attempts_per_second`.
+
+        Raises:
+            PermissionError: the dashboard is read-only.
+        """
+        self._check_allowed()
         path = self.root / run / "control.json"
         with self.lock:
             asked = {"command": "run", "attempts_per_second": None} | read_json(path) | changes
@@ -194,6 +222,8 @@ class Workers:
 
     def watch(self, run: str, viewer: str) -> None:
         """Say that a tab looks at a run; the lease is renewed while the tab is connected."""
+        if self.read_only:
+            return
         with self.lock:
             job = self.jobs.get(run)
             if job is not None:
@@ -324,6 +354,8 @@ class Workers:
 
 def new_run_id(problem: str) -> str:
     """Return a run id: problem, time of day and three letters, safe as a folder and in a link."""
+    if is_equations(problem):
+        problem = name_of(title_of(problem)) or "equations"
     named = problem.rpartition(":")[2] or problem  # of path/to/file.py:Name the name
     name = "".join(c if c.isalnum() and c.isascii() else "_" for c in named)[:32]
     return f"{name}-{datetime.now():%m%d-%H%M%S}-{secrets.token_hex(2)}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from inspector import arrays
 from inspector.schema import MEANT_TO_END
-from inspector.tables import per_instance, solve_line
+from inspector.tables import per_instance, solve_line, status_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -252,6 +252,20 @@ def thin(values: np.ndarray, bins: int) -> np.ndarray:
     high = start + np.where(np.isnan(table), -np.inf, table).argmax(1)
     keep = np.unique(np.concatenate([[0], low, high, [count - 1]]))
     return keep[keep < count]
+
+
+def failed_rows(run: "Run", solve: int = 0) -> "pd.DataFrame":
+    """Return the rows that did not reach their end.
+
+    `instance, status_name, t_reached, component, n_steps, message`.
+    """
+    import pandas as pd
+
+    known = per_instance(run, solve)
+    at = np.flatnonzero((known["status"] > 0) & ~np.isin(known["status"], MEANT_TO_END))
+    told = {name: known[name][at] for name in ("t_reached", "component", "n_steps", "message")}
+    names = status_names(known["status"][at].astype("i4"))
+    return pd.DataFrame({"instance": at, "status_name": names, **told})
 
 
 def tiles(run: "Run", solve: int = 0) -> dict[str, Any]:

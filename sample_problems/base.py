@@ -129,8 +129,9 @@ class SampleProblem(ABC):
         if not dtype.is_floating_point:
             raise InvalidType(f"dtype={dtype}: must be a floating-point type")
         spread = self.spread if spread == "default" else spread
+        settings = self.settings()
         values = {
-            name: torch.full((batch,), float(getattr(self, name)), dtype=torch.float64)
+            name: torch.full((batch,), float(settings[name]), dtype=torch.float64)
             for name in self.spread_choices()
         }
         if spread is not None:
@@ -144,7 +145,7 @@ class SampleProblem(ABC):
     def _spread_values(self, spread: Mapping[str, Any], batch: int) -> Tensor:
         """Return the spread parameter's value in each instance, `(B,)`; the middle for one."""
         name = spread.get("parameter")
-        known = {s["name"]: s for s in describe_settings(type(self))}
+        known = {s["name"]: s for s in self.describe()["parameters"]}
         if name not in self.spread_choices():
             raise InvalidArgument(
                 f"spread parameter {name!r}: {self.name} has {', '.join(self.spread_choices())}"

@@ -1,5 +1,6 @@
 """The one layer that puts a figure on the page: question, unit, picture, alt text, data."""
 
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,8 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import session
+from app import session, theme
+from app.components.save_picture import save_picture
 
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
@@ -44,7 +46,7 @@ def draw(
             the page is drawn again; give a keyboard another way to the same.
     """
     with st.container(key=f"chart_{key}", gap="xsmall"):
-        heading(question, unit, help, data=data, key=key)
+        heading(question, unit, help, data=data, key=key, picture=f"chart_{key}", figure=figure)
         if on_pick is None:
             st.plotly_chart(figure, key=key, theme=None, config=CONFIG, alt=alt)
         else:
@@ -81,19 +83,28 @@ def heading(
     *,
     data: Data | None = None,
     key: str = "",
+    picture: str = "",
+    figure: go.Figure | None = None,
 ) -> None:
-    """Write a question as the heading of a chart, its unit beside it, its data at the right."""
+    """Write a question as the heading of a chart, its unit beside it, its data at the right.
+
+    Args:
+        picture: key of what holds the picture, so that it can be saved; none where empty.
+        figure: it, where it is one of plotly's.
+    """
     beside = f" :gray[:small[{plain(unit)}]]" if unit else ""
     with st.container(
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"
     ):
         st.markdown(f"### {plain(question)}{beside}", help=help, anchors=False, width="content")
         if data is not None:
-            data_of(data, key=key, title=question)
+            data_of(data, key=key, title=question, picture=picture, figure=figure)
 
 
-def data_of(data: Data, *, key: str, title: str) -> None:
-    """Offer the values of a picture as a table and a CSV file; made only when it is opened."""
+def data_of(
+    data: Data, *, key: str, title: str, picture: str = "", figure: go.Figure | None = None
+) -> None:
+    """Offer the values of a picture as a table and as files; made only when it is opened."""
     fold = st.popover(
         "Data", icon=":material/table:", type="tertiary", key=f"data_{key}", on_change="rerun"
     )
@@ -101,6 +112,8 @@ def data_of(data: Data, *, key: str, title: str) -> None:
         return
     with fold:
         table = data() if callable(data) else data
+        if picture:
+            save_picture(picture, key=f"save_{key}", name=key, title=title, page=figure is None)
         if table.empty:
             st.caption("No values yet.")
             return
@@ -115,20 +128,81 @@ def data_of(data: Data, *, key: str, title: str) -> None:
         )
         more = f", the first {len(shown):,} shown" if len(shown) < len(table) else ""
         st.caption(f"{len(table):,} lines{more}")
-        st.download_button(
-            "Download CSV",
-            csv_of(table),
-            file_name=f"{key}.csv",
-            mime="text/csv",
-            key=f"csv_{key}",
-            icon=":material/download:",
-            on_click="ignore",
-        )
+        files_of(table, key, page=None if figure is None else page_of(figure, title))
+
+
+def files_of(
+    table: pd.DataFrame,
+    key: str,
+    name: str | None = None,
+    page: Callable[[], bytes] | None = None,
+) -> None:
+    """Draw the buttons that take a table away as CSV and as Parquet, and its picture as a page.
+
+    Args:
+        key: identity on this page.
+        name: of the file, without its ending; the key if None.
+        page: makes an HTML page of the picture.
+    """
+    with st.container(horizontal=True, gap="small"):
+        if page is not None:
+            st.download_button(
+                "Picture, HTML",
+                page,
+                file_name=f"{name or key}.html",
+                mime="text/html",
+                key=f"html_{key}",
+                icon=":material/download:",
+                on_click="ignore",
+                help="A page of its own in which the picture can be zoomed; it needs no network.",
+            )
+        for label, make, ending, mime in (
+            ("CSV", csv_of(table), "csv", "text/csv"),
+            ("Parquet", parquet_of(table), "parquet", "application/vnd.apache.parquet"),
+        ):
+            st.download_button(
+                f"Download {label}",
+                make,
+                file_name=f"{name or key}.{ending}",
+                mime=mime,
+                key=f"{ending}_{key}",
+                icon=":material/download:",
+                on_click="ignore",
+            )
+
+
+def page_of(figure: go.Figure, title: str) -> Callable[[], bytes]:
+    """Return a function that makes a page of a figure, called when the button is pressed."""
+    colours = theme.current()
+
+    def make() -> bytes:
+        from app.report import single_page
+
+        return single_page(figure, title, colours).encode()
+
+    return make
 
 
 def csv_of(table: pd.DataFrame) -> Callable[[], bytes]:
     """Return a function that writes the table as CSV, called when the button is pressed."""
     return lambda: table.to_csv(index=False).encode()
+
+
+def parquet_of(table: pd.DataFrame) -> Callable[[], bytes]:
+    """Return a function that writes the table as Parquet; mixed values become text there."""
+
+    def make() -> bytes:
+        buffer = io.BytesIO()
+        texts = {
+            str(name): table[name].map(lambda v: v if v is None or isinstance(v, str) else str(v))
+            for name in table.columns
+            if table[name].dtype == object
+        }
+        named = table.assign(**texts).rename(columns=str)
+        named.to_parquet(buffer, index=False, compression="zstd")
+        return buffer.getvalue()
+
+    return make
 
 
 def plain(text: str) -> str:

@@ -60,7 +60,9 @@ def compare(runs: pd.DataFrame) -> None:
     most = min(a.n_solves, b.n_solves)
     if most > 1:
         solve = int(
-            st.number_input(f"Solve (0 to {most - 1})", 0, most - 1, 0, width=220, key="cmp_solve")
+            st.number_input(
+                f"Solve (0 to {most - 1})", 0, most - 1, 0, width=220, **session.keep("cmp_solve")
+            )
         )
     difference(a, b, solve)
 

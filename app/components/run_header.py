@@ -62,7 +62,8 @@ def nothing_stored() -> None:
             "your own script with four lines:"
         )
         st.code(EMBEDDING, language="python")
-        st.page_link("views/live.py", label="Solve in Live", icon=":material/play_circle:")
+        if not session.read_only():
+            st.page_link("views/live.py", label="Solve in Live", icon=":material/play_circle:")
 
 
 def summary_of(run: "Run") -> dict[str, Any]:

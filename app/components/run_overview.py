@@ -80,25 +80,11 @@ def tiles(values: Mapping[str, Any], batch: int) -> None:
             st.metric(name, value, help=note, border=True)
 
 
-def failures(run: "Run", solve: int) -> pd.DataFrame:
-    """Return the rows that failed, with `status_name, t_reached, component, n_steps, message`."""
-    from inspector import tables
-    from inspector.schema import MEANT_TO_END
-
-    known = tables.per_instance(run, solve)
-    at = np.flatnonzero((known["status"] > 0) & ~np.isin(known["status"], MEANT_TO_END))
-    return pd.DataFrame(
-        {
-            "instance": at,
-            "status_name": tables.status_names(known["status"][at].astype("i4")),
-            **{name: known[name][at] for name in ("t_reached", "component", "n_steps", "message")},
-        }
-    )
-
-
 def failed_rows(run: "Run", solve: int) -> None:
     """List the rows that did not reach their end: which, when, why."""
-    rows = ask(failures, run, solve)
+    from inspector import queries
+
+    rows = ask(queries.failed_rows, run, solve)
     if rows.empty:
         return
     with st.container(key="failed_rows"):
@@ -125,8 +111,10 @@ def failed_rows(run: "Run", solve: int) -> None:
             },
             alt="Rows that failed, with time, cause and message.",
         )
-        picked = list(event["selection"]["rows"])
-        at = picked[0] if picked else 0
+        at = (
+            session.line_picked("failed", table["instance"].tolist(), event["selection"]["rows"])
+            or 0
+        )
         st.caption(plain(str(table["message"].tolist()[at])))
         row = int(ints(table, "instance")[at])
         why_link(run, solve, row, f"Look into row {row}")
@@ -156,8 +144,9 @@ def raster_of(run: "Run", solve: int, instances: pd.DataFrame) -> int:
         heading(
             picture.question(value),
             "rows by attempts",
-            data=lambda: raster_table(run, solve, value, order),
+            data=lambda: picture.table(run, solve, value, order),
             key="raster",
+            picture="raster_card",
         )
         picture.show(
             run, solve, value, order, [] if row is None else [row], on_pick=take_picked_cell
@@ -173,17 +162,6 @@ def take_picked_cell() -> None:
     event = (session.get("live_raster") or {}).get("pick")
     if event:
         session.put("inst", int(event["instance"]))
-
-
-def raster_table(run: "Run", solve: int, value: str, order: Any) -> pd.DataFrame:
-    """Return what the raster shows, a line a row and a column for the attempts of a cell."""
-    from inspector import queries
-
-    rows, cols = picture.ROWS, picture.COLS
-    found = queries.raster(run, solve, value, rows=rows, cols=cols, order=order)
-    table = pd.DataFrame(found.values, columns=[f"{int(e)}" for e in found.attempt_edges[:-1]])
-    table.insert(0, "row", found.instances)
-    return table
 
 
 def trajectories(run: "Run", solve: int, row: int, instances: pd.DataFrame) -> None:
@@ -204,8 +182,7 @@ def trajectories(run: "Run", solve: int, row: int, instances: pd.DataFrame) -> N
     chosen = [other for other in dict.fromkeys(chosen) if other in with_states][:6]
     index = 0
     if len(columns) > 1:
-        if session.default("run_component", columns[0]) not in columns:
-            session.put("run_component", columns[0])
+        session.check("run_component", lambda held: held in columns, columns[0])
         picked: Any = st.selectbox(
             "Component",
             columns,

@@ -12,7 +12,7 @@ import streamlit as st
 
 from app import explain, session, theme
 from app.cached import ask
-from app.components import run_header
+from app.components import run_header, share
 from app.components.chart import draw, heading
 from app.figures.scalars import scalars_figure
 from app.frames import floats, where
@@ -94,11 +94,17 @@ def events(run: "Run") -> None:
 
 
 def downloads(run: "Run", solve: int | None) -> None:
-    """Offer the recorded attempts of a solve, and the counts of every row, as files."""
-    if solve is None or run_header.too_large(run, solve, say=False):
-        return
+    """Offer a report, the run itself, and a solve's attempts and counts, as files."""
     st.header("Take it away", anchor=False)
+    size = float(ask(type(run).summary, run).get("bytes") or 0)
+    if solve is None or run_header.too_large(run, solve, say=False):
+        with st.container(horizontal=True):
+            share.report_button(run.path, solve)
+            share.pack_button(run.id, run.path, size)
+        return
     with st.container(horizontal=True):
+        share.report_button(run.path, solve)
+        share.pack_button(run.id, run.path, size)
         name = f"{run.id}-solve{solve}"
         rows = int(floats(ask(type(run).instances, run, solve), "n_steps").sum())
         button("Attempts, Parquet", parquet_of(run, solve), f"{name}.parquet", "attempts_parquet")

@@ -1,4 +1,4 @@
-"""Handing runs on: a run as one file, and opening such a file of somebody else."""
+"""Handing runs on: as one file, as a report, and opening such a file of somebody else."""
 
 import tempfile
 from collections.abc import Callable
@@ -77,5 +77,32 @@ def packed_of(path: Path) -> Callable[[], bytes]:
 
         with tempfile.TemporaryDirectory() as folder:
             return pack(path, Path(folder) / "run").file.read_bytes()
+
+    return make
+
+
+def report_button(path: Path, solve: int | None, key: str = "report_run") -> None:
+    """Draw the button that writes a run as one HTML file."""
+    st.download_button(
+        "Report",
+        report_of(path, solve),
+        file_name=f"{path.name}.html",
+        mime="text/html",
+        key=key,
+        icon=":material/article:",
+        on_click="ignore",
+        help="One HTML file with the figures, what limits the run and its settings: to read, "
+        "print or send. It needs no network.",
+    )
+
+
+def report_of(path: Path, solve: int | None) -> Callable[[], bytes]:
+    """Return a function that writes the report of a run, called when the button is pressed."""
+
+    def make() -> bytes:
+        from app.report import report
+        from inspector import open_run
+
+        return report(open_run(path), solve).encode()
 
     return make

@@ -23,18 +23,6 @@ MOST_SAMPLES = 100  # lines of the table
 MARKS = {"finished": "\u2713 ", "running": "\u25b6 ", "failed": "\u2717 ", "cancelled": "\u25a0 "}
 
 
-def merged(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one line for each iteration: means over the ranks, sums of failures, worst rows."""
-    if table.empty or table["rank"].nunique() == 1:
-        return table
-    names = [str(name) for name in table.columns if name not in ("iteration", "adjoint")]
-    how: dict[str, Any] = dict.fromkeys(names, "mean")
-    how |= {n: "sum" for n in names if n in ("forward_failed", "backward_failed", "non_finite")}
-    how |= {n: "max" for n in names if n.endswith("_max") or n == "time"}
-    how |= {n: "min" for n in names if n in ("solve", "rank", "session")}
-    return table.groupby("iteration", as_index=False).agg(how)
-
-
 def tiles(table: pd.DataFrame, ranks: pd.DataFrame) -> None:
     """Draw where the training stands."""
     loss = column(table, "loss")
@@ -179,9 +167,9 @@ def samples(run: "Run") -> None:
                 "steps_max": st.column_config.NumberColumn("most", help="attempts"),
             },
         )
-        picked = [line for line in event["selection"]["rows"] if line < len(ranked)]
-        if picked:
-            line = ranked.iloc[picked[0]]
+        at = session.line_picked("sample", shown["sample"].tolist(), event["selection"]["rows"])
+        if at is not None:
+            line = ranked.iloc[at]
             st.page_link(
                 "views/instances.py",
                 label=f"Its last solve: row {line['instance']} of solve {line['solve']}",
@@ -191,7 +179,7 @@ def samples(run: "Run") -> None:
                 },
             )  # fmt: skip
     with right:
-        first = [ranked["sample"][line] for line in picked] if picked else []
+        first = [] if at is None else [ranked["sample"].iloc[at]]
         chosen = [*dict.fromkeys([*first, *ranked["sample"].tolist()])]
         draw(
             sample_history_figure(seen, theme.current(), chosen=chosen),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import remembered, session
 from app.controls.spec import Described, put_spec
+from app.live.state import title_of
 
 if TYPE_CHECKING:
     from inspector.run import Run
@@ -38,8 +39,9 @@ def take_up(described: Described) -> None:
 
 def put_where_known(spec: Mapping[str, Any], described: Described) -> None:
     """Set the widgets to a spec, unless its problem is not there any more."""
-    problem = next((p for p in described["problems"] if p["name"] == spec.get("problem")), None)
+    problem = title_of(dict(spec), dict(described))
     if problem:
+        session.put("problem", problem["name"])
         put_spec(problem, spec)
 
 

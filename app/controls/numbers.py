@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 MANTISSAS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 
@@ -39,3 +40,9 @@ def power_stops(low: float, high: float, mantissas: tuple[float, ...] = (1.0,)) 
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     stops = {float(f"{m}e{e}") for e in decades for m in mantissas}
     return sorted((s for s in stops if low * 0.999 <= s <= high * 1.001), reverse=True)
+
+
+def is_range(ends: Any, low: float, high: float) -> bool:
+    """Whether a held value can be the two ends of a slider from `low` to `high`."""
+    pair = isinstance(ends, tuple) and len(ends) == 2
+    return pair and all(isinstance(end, int | float) and low <= end <= high for end in ends)

@@ -28,6 +28,8 @@ def title(name: str) -> str:
 def label_of(setting: Mapping[str, Any]) -> str:
     """Return a setting's label; one-letter and Greek names stay as the equations have them."""
     name = str(setting["name"])
+    if setting.get("label"):
+        return str(setting["label"])
     if name in PRETTY or len(name) > 6 or "_" in name:
         return title(name)
     return name

@@ -7,12 +7,19 @@ import streamlit as st
 
 from app import describe, session
 from app.controls import setting as one
-from app.controls.numbers import log_stops, power_stops, short
+from app.controls.numbers import is_range, log_stops, power_stops, short
+from app.equations.about import DRAFT
+from app.equations.system import is_equations
 
 Described = Mapping[str, Any]
 BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
 RATES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 STEPPINGS = {"independent": "every row its own step", "joint": "one step for all rows"}
+ENGINES = {
+    "auto": "plain loop, native code where it pays",
+    "plain": "plain loop, attempt by attempt",
+    "compiled": "native code, block by block",
+}
 FIXED_STEPS = 400  # of a fixed-step solve that was given no step size
 NO_SPREAD = "none (all rows alike)"
 
@@ -37,7 +44,7 @@ def settings_panel(described: Described, *, disabled: bool = False) -> dict[str,
         values["dt0"] = abs(values["t1"] - problem["t0"]) / FIXED_STEPS
     values |= pace_section()
     values["problem"] = problem.get("spec_name", problem["name"])
-    return values | {"adjoint": "backprop", "engine": "plain", "statistics": "all", "parent": None}
+    return values | {"adjoint": "backprop", "statistics": "all", "parent": None}
 
 
 def names(family: list[dict[str, Any]]) -> dict[str, str]:
@@ -65,7 +72,7 @@ def choose(label: str, key: str, titles: Mapping[str, str], start: str, **more: 
 def problem_section(described: Described, disabled: bool) -> dict[str, Any]:
     """Draw problem, preset and its parameters."""
     problems = described["problems"]
-    own = [problem["name"] for problem in problems if "spec_name" in problem]
+    own = [p["name"] for p in problems if ".py:" in p.get("spec_name", "")]
     start = own[0] if own else "van_der_pol"
     name = choose(
         "Problem", "problem", names(problems), start, disabled=disabled,
@@ -141,6 +148,8 @@ def put_spec(problem: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
     """Set the widgets' values from a full or partial spec."""
     name = problem["name"]
     session.put("problem", name)
+    if name == DRAFT and is_equations(spec.get("problem")):
+        session.put("equations", spec["problem"])
     for parameter, value in (spec.get("parameters") or {}).items():
         session.put(f"{name}.{parameter}", value)
     if "spread" in spec:
@@ -151,7 +160,7 @@ def put_spec(problem: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
             session.put(f"{name}.{spread['parameter']}.range", ends)
     if "gradient" in spec:
         session.put("gradient", spec["gradient"] or "")
-    for key in ("batch", "method", "dtype", "stepping", "seed", "max_steps", "n_eval"):
+    for key in ("batch", "method", "dtype", "stepping", "engine", "seed", "max_steps", "n_eval"):
         if spec.get(key) is not None:
             session.put(key, spec[key])
     for key in ("rtol", "atol"):
@@ -221,7 +230,7 @@ def range_of(
     label = f"{one.label_of(setting)} from, to"
     note = f"Spaced evenly {'in log ' if scale == 'log' else ''}over the rows."
     shared: dict[str, Any] = {"help": note, "disabled": disabled, **session.keep(key, "url")}
-    session.check(key, lambda ends: isinstance(ends, tuple) and len(ends) == 2, start)
+    session.check(key, lambda ends: is_range(ends, low, high), start)
     if scale == "log":
         stops = log_stops(low, high, (*start, *session.numbers(key)))
         ends = st.select_slider(label, stops, start, format_func=short, **shared)
@@ -338,7 +347,7 @@ def nearest(value: float, low: float = 1e-13) -> float:
 
 
 def detail_section(problem: dict[str, Any], described: Described, disabled: bool) -> dict[str, Any]:
-    """Draw what is rarely changed: time span, step limits, dtype, stepping, seed."""
+    """Draw what is rarely changed: time span, step limits, dtype, stepping, engine, seed."""
     limits, values = described["limits"], {}
 
     def number(label: str, key: str, start: Any, **more: Any) -> Any:
@@ -365,13 +374,15 @@ def detail_section(problem: dict[str, Any], described: Described, disabled: bool
         values["max_steps"] = number(
             "Most attempts per row", "max_steps", 100_000, min_value=low, max_value=high
         )
-    with st.expander("Number type, stepping, seed"):
+    with st.expander("Number type, stepping, engine, seed"):
         dtypes: dict[str, str] = {name: name for name in limits["dtypes"]}
         values["dtype"] = choose("Number type", "dtype", dtypes, "float64", disabled=disabled)
         steppings: dict[str, str] = {n: str(STEPPINGS.get(n, n)) for n in limits["steppings"]}
         values["stepping"] = choose(
             "Stepping", "stepping", steppings, "independent", disabled=disabled
         )
+        engines: dict[str, str] = {n: str(ENGINES.get(n, n)) for n in limits["engines"]}
+        values["engine"] = choose("Engine", "engine", engines, "auto", disabled=disabled)
         low, high = limits["seed"]
         values["seed"] = number("Seed", "seed", 0, min_value=low, max_value=high)
     return values

@@ -14,6 +14,7 @@ from app.components.chart import draw, heading, pair, plain
 from app.components.run_header import described
 from app.controls.numbers import short
 from app.controls.spec import choose
+from app.equations import about as equations
 from app.explore import partners
 from app.figures.comparison import comparison_scatter_figure
 from app.figures.runs_compared import (
@@ -167,8 +168,8 @@ def settings(runs: Mapping[str, "Run"], solve: int) -> None:
         if known and any(value != values[0] for value in values):
             shown = [short(side[name]) if name in side else explain.NOTHING for side in every]
             lines.append((name, *shown))
-    problems = {str(side.get("problem")) for side in every}
-    if len(problems) > 1:
+    if len({str(side.get("problem")) for side in every}) > 1:
+        problems = {equations.title_of(side.get("problem")) for side in every}
         st.warning(
             "These runs solve different problems: " + plain(", ".join(sorted(problems))) + ".",
             icon=":material/compare_arrows:",

@@ -43,11 +43,19 @@ def adopt(
         )
 
 
-def bar(shown: Shown, spec: dict[str, Any], workers: Workers, described: dict[str, Any]) -> None:
+def bar(
+    shown: Shown,
+    spec: dict[str, Any],
+    workers: Workers,
+    described: dict[str, Any],
+    *,
+    refused: str | None = None,
+) -> None:
     """Draw the buttons; what cannot be done now is disabled.
 
     Args:
         spec: what the settings on the left add up to.
+        refused: why that cannot be solved, if it cannot.
     """
     active = shown.live and shown.id is not None and workers.obeys(shown.id)
     run_id = shown.id or ""
@@ -61,7 +69,8 @@ def bar(shown: Shown, spec: dict[str, Any], workers: Workers, described: dict[st
             icon=":material/play_arrow:",
             key="do_run",
             shortcut="Ctrl+Enter",
-            help="Solve with the settings on the left. The run is kept.",
+            disabled=refused is not None,
+            help=refused if refused else "Solve with the settings on the left. The run is kept.",
         )
         paused = shown.word == "paused"
         st.button(

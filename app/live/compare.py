@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import describe, session
+from app.components.chart import data_of
 from app.controls.numbers import short
-from app.live.data import count, download
+from app.live.data import count
 from app.live.state import Shown, filled
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def section(shown: Shown, other: "tuple[str, Run]", described: dict[str, Any]) -
             f":material/balance: Steady error ratio {old:.2f} before, {new:.2f} now: the runs do "
             "not aim at the same error, so part of the difference is accuracy, not skill."
         )
-    download(table, f"compare-{name}-{shown.id}")
+    data_of(table, key=f"compare-{name}-{shown.id}", title="Differences")
 
 
 def delta_text(line: Any) -> str | None:

@@ -1,11 +1,8 @@
 """The question over a chart, and the data behind it as a table and a CSV."""
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
-if TYPE_CHECKING:
-    import pandas as pd
+from app.components.chart import Data, data_of
 
 
 def count(value: float) -> str:
@@ -18,34 +15,16 @@ def count(value: float) -> str:
 
 
 def heading(
-    text: str, note: str = "", table: "pd.DataFrame | None" = None, name: str = "data"
+    text: str,
+    note: str = "",
+    table: Data | None = None,
+    name: str = "data",
+    picture: str = "",
 ) -> None:
-    """Draw a chart's question and, at its right, the way to its data."""
+    """Draw a chart's question and, at its right, the way to its data and to its picture."""
     with st.container(
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"
     ):
         st.markdown(f"### {text}", help=note or None, anchors=False, width="content")
         if table is not None:
-            download(table, name)
-
-
-def download(table: "pd.DataFrame", name: str, rows: int = 500) -> None:
-    """Draw the data behind a chart: as a table, and as a CSV to download."""
-    popover = st.popover(
-        "Data", icon=":material/table:", type="tertiary", key=f"data_{name}", on_change="rerun"
-    )
-    if not popover.open:  # what nobody looks at is not sent
-        return
-    with popover:
-        st.dataframe(table.head(rows), hide_index=True, height=260, width=560)
-        more = f" (first {rows})" if len(table) > rows else ""
-        st.caption(f"{len(table)} rows{more}")
-        st.download_button(
-            "Download CSV",
-            lambda: table.to_csv(index=False),
-            f"{name}.csv",
-            "text/csv",
-            key=f"csv_{name}",
-            on_click="ignore",
-            icon=":material/download:",
-        )
+            data_of(table, key=name, title=text, picture=picture)

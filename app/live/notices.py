@@ -45,6 +45,10 @@ def notice(shown: Shown, workers: Workers) -> None:
         place = workers.place(str(shown.id))
         ahead = f"{place} more before it" if place else "it is next"
         st.info(f"Waiting for a free worker ({workers.at_once} solve at a time; {ahead}).")
+    elif word in ("empty", "starting", "running") and compiling(shown):
+        st.info(
+            f"{compiling(shown)}: some seconds, once. It is kept for all later solves of this kind."
+        )
     elif word == "empty":
         st.info("This run has no step yet. It appears here as soon as the first is recorded.")
     elif word == "died" and shown.exit is not None:
@@ -61,6 +65,27 @@ def notice(shown: Shown, workers: Workers) -> None:
         st.error(f"The solve was broken off: {error_text(shown)}")
     elif word == "cancelled":
         st.info(f"Cancelled: {error_text(shown)}. Everything solved until then is kept.")
+
+
+def compiling(shown: Shown) -> str:
+    """Return what is being compiled before the first attempt, "" if nothing is."""
+    if shown.run is None or shown.has_steps:
+        return ""
+    events = shown.run.events()
+    waits = not events.empty and events["kind"].iloc[-1] == "compile"
+    return _sentence(events["text"].iloc[-1]) if waits else ""
+
+
+def warned(shown: Shown) -> None:
+    """Say what the solver has warned of."""
+    events = shown.run.events() if shown.run is not None else None
+    if events is not None and not events.empty:
+        for text in dict.fromkeys(events.loc[events["kind"] == "warning", "text"].dropna()):
+            st.warning(_sentence(text))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def error_text(shown: Shown) -> str:

@@ -92,6 +92,10 @@ def memory_tile(run: "Run", solve: int) -> tuple[str, str, str]:
 def picks(rows: list[int]) -> list[int]:
     """Return the rows picked in this tab, those that exist, latest last."""
     held = list(session.get("picked") or [])
+    if session.get("picked") is None:
+        named = (session.param("rows") or "").split(",")
+        held = [int(row) for row in named[:MOST_PICKED] if row.isdigit() and len(row) < 10]
+        session.put("picked", held)
     linked = session.get("inst", session.param("inst"))
     if linked is not None and str(linked).isdigit() and int(linked) not in held:
         held.append(int(linked))  # picked on another page, or named by the link
@@ -113,6 +117,7 @@ def hold(rows: list[int]) -> None:
     else:
         session.drop("inst")
     session.put_param("inst", str(rows[-1]) if rows else None)
+    session.put_param("rows", ",".join(map(str, rows)) if len(rows) > 1 else None)
 
 
 def on_cell() -> None:
@@ -183,7 +188,12 @@ def draw(
         value, order = picture.pickers(run)
     with right:
         row_tools(rows or [0], picked, known["slowest"])
-    st.subheader(picture.question(value), anchor=False)
+    heading(
+        picture.question(value),
+        table=lambda: picture.table(run, solve, value, order),
+        name="raster",
+        picture="live_raster",
+    )
     quantiles = queries.dt_quantiles(run, solve)
     ghost = None
     if other is not None and other[1].n_solves > solve:
@@ -243,6 +253,7 @@ def step_sizes(
         "Quantiles of |dt| over the rows that were running.",
         quantiles,
         "step-sizes",
+        "live_dt",
     )
     plot = charts.step_sizes(quantiles, ghost, traces, x_max)
     plot.show(
@@ -266,7 +277,7 @@ def controller(run: "Run", solve: int, row: int, trace: "pd.DataFrame | None", x
         return
     trace = queries.trace(run, solve, row, points=1500) if trace is None else trace
     names = [n for n in ("attempt", "share_p", "share_i", "share_d", "accepted") if n in trace]
-    heading(title, note, trace[names], "controller")
+    heading(title, note, trace[names], "controller", "live_shares")
     charts.shares(trace, None).show(
         key="live_shares",
         height=CHART_HEIGHT,
@@ -293,7 +304,7 @@ def paths(run: "Run", solve: int, rows: list[int], problem: dict[str, Any]) -> N
         some = " of the rows picked" if picked and not run.states(solve).empty else ""
         empty(f"This run recorded no states{some}.")
         return
-    heading(title, note, states, "states")
+    heading(title, note, states, "states", "live_paths")
     columns = [c for c in states.columns if c.startswith("y")]
     names = names if len(names) == len(columns) else columns
     by_row = {row: every(states[states["instance"] == row], PATH_POINTS) for row in rows}
@@ -332,7 +343,7 @@ def limiter(run: "Run", solve: int, x_max: int, *, live: bool) -> None:
         heading(title, note)
         empty("This run did not record what limited the steps.")
         return
-    heading(title, note, parts, "limiters")
+    heading(title, note, parts, "limiters", "live_limiter")
     charts.limiters(parts, labels, x_max).show(
         key="live_limiter",
         height=CHART_HEIGHT,

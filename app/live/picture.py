@@ -188,3 +188,15 @@ def active_rows(run: "Run", solve: int, edges: Any) -> Any:
     if quantiles.empty:
         return np.zeros(len(starts))
     return np.interp(starts, quantiles["attempt"], quantiles["active"])
+
+
+def table(run: "Run", solve: int, value: str, order: Any) -> "pd.DataFrame":
+    """Return what the raster shows, a line a row and a column for the attempts of a cell."""
+    import pandas as pd
+
+    from inspector import queries
+
+    found = queries.raster(run, solve, value, rows=ROWS, cols=COLS, order=order)
+    made = pd.DataFrame(found.values, columns=[f"{int(e)}" for e in found.attempt_edges[:-1]])
+    made.insert(0, "row", found.instances)
+    return made

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app import session
+from app.equations import about as equations
+from app.equations.system import is_equations
 from app.workers import Exit, Workers
 
 if TYPE_CHECKING:
@@ -63,6 +65,9 @@ def look(run_id: str | None, workers: Workers) -> Shown:
 def title_of(spec: dict[str, Any], described: dict[str, Any]) -> dict[str, Any]:
     """Return the description of a spec's problem; empty for one that is not known."""
     wanted = spec.get("problem")
+    if is_equations(wanted):
+        kept = next((p for p in described["problems"] if p.get("spec_name") == wanted), {})
+        return equations.described(wanted) | {k: v for k, v in kept.items() if k == "name"}
     return next((p for p in described["problems"] if wanted in (p["name"], p.get("spec_name"))), {})
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from app import session, theme
-from app.components.chart import code, csv_of, draw
+from app.components.chart import code, draw, files_of
 from app.components.run_header import nothing_stored
 from app.controls.spec import choose
 from app.figures.answer import KINDS, answer_figure, numeric
@@ -108,10 +108,7 @@ def show(run: "Run", found: Answer) -> None:
         return
     st.dataframe(table, hide_index=True, key="ask_answer", height=min(38 + 35 * len(table), 330),
                  alt="Answer to the query.")  # fmt: skip
-    st.download_button(
-        "Download CSV", csv_of(table), f"{run.id}-answer.csv", "text/csv", key="ask_csv",
-        icon=":material/download:", on_click="ignore",
-    )  # fmt: skip
+    files_of(table, "ask", f"{run.id}-answer")
     chart(table)
 
 

@@ -4,9 +4,10 @@ import streamlit as st
 
 from app import frame, session
 from app.components import diagnosis
+from app.components.chart import plain
 from app.controls import again
-from app.controls.spec import settings_panel
-from app.live import actions, compare, notices, panel, tour
+from app.controls.spec import by_name, settings_panel
+from app.live import actions, compare, equations, notices, panel, tour
 from app.live.state import evals_per_attempt, in_words, look, title_of
 
 POLL = 0.5  # seconds between looks at a run that grows
@@ -28,7 +29,7 @@ if not session.read_only():
 shown = look(session.current_run(), workers)
 about = title_of(shown.spec or spec or {}, described)
 with heading.container(horizontal=True, vertical_alignment="center", gap="small"):
-    st.title(about.get("title") or shown.id or "Live", anchor=False, width="content")
+    st.title(plain(about.get("title") or shown.id or "Live"), anchor=False, width="content")
     notices.chip(shown.word)
     if about.get("latex"):
         with st.popover("Equations", icon=":material/function:", type="tertiary"):
@@ -68,15 +69,17 @@ def body() -> None:
     failed = rows[(rows["status"] > 0) & ~rows["status_name"].isin(["INTERRUPTED", "EVENT"])]
     with above:
         notices.damage(now)
+        notices.warned(now)
         notices.failed_rows(failed, list(about.get("components") or []))
     if other is not None and not now.live:
         compare.section(now, other, described)
 
 
 tour.draw(shown)
-st.caption(" — ".join(t for t in (about.get("question", ""), in_words(shown.spec)) if t))
+st.caption(" — ".join(t for t in (about.get("question", ""), plain(in_words(shown.spec))) if t))
 if spec is not None:
-    actions.bar(shown, spec, workers, described)
+    refused = equations.panel(by_name(described["problems"], session.get("problem")), spec)
+    actions.bar(shown, spec, workers, described, refused=refused)
 st.fragment(body, run_every=POLL if shown.live else None)()
 waiting.empty()
 session.put("_live_seen", True)

@@ -11,6 +11,7 @@ import streamlit as st
 from app import explain, run_list, session
 from app.components import run_compare, run_header, share
 from app.components.chart import code
+from app.equations import about as equations
 from app.frames import floats, where
 
 MOST_SHOWN = 1_000
@@ -111,7 +112,7 @@ def table(runs: pd.DataFrame) -> list[str]:
             "state": state,
             "run": ids,
             "page": [f"/run?run={quote(run)}" for run in ids],
-            "problem": runs["problem"].to_numpy(),
+            "problem": [equations.title_of(problem) for problem in runs["problem"]],
             "method": runs["method"].to_numpy(),
             "controller": runs["controller"].to_numpy(),
             "created": [moment(created) for created in runs["created"]],
@@ -188,6 +189,7 @@ def actions(line: dict[str, Any], chosen: list[str]) -> None:
             )
             path = session.run_path(run_id)
             if path is not None:
+                share.report_button(path, None)
                 share.pack_button(run_id, path, float(line["bytes"] or 0))
             if own:
                 delete(line, chosen)

@@ -213,9 +213,10 @@ def table(ranked: pd.DataFrame, solve: int) -> None:
         },
         alt="Rows ranked by the share of attempts that stability limited.",
     )
-    picked = list(event["selection"]["rows"])
-    if picked:
-        row = int(ints(shown, "row")[picked[0]])
+    rows = ints(shown, "row").tolist()
+    at = session.line_picked("stiff", rows, event["selection"]["rows"])
+    if at is not None:
+        row = rows[at]
         st.page_link(
             "views/instances.py",
             label=f"Look into row {row}",

@@ -17,7 +17,7 @@ from app.figures.training_seconds import training_seconds_figure
 from app.frames import floats, only, where
 from app.live import notices
 from app.live.state import look
-from app.training_words import alerts
+from app.training_words import alerts, merged
 
 if TYPE_CHECKING:
     from inspector.run import Run
@@ -104,7 +104,7 @@ def training(run: "Run", table: pd.DataFrame) -> None:
     """Draw a training from above to below: in sum, in time, one solve, samples, processes."""
     ranks = ask(type(run).ranks, run)
     current = where(table, table["current"])
-    lines = training_parts.merged(current)
+    lines = merged(current)
     for alert in alerts(lines)[:4]:
         say, icon = LOOKS[alert.level]
         say(plain(alert.text), icon=icon)
@@ -141,8 +141,8 @@ def overview(run: "Run", table: pd.DataFrame, lines: pd.DataFrame, resumed: list
     ghost = None
     if other is not None:
         theirs = ask(type(other).iterations, other)
-        ghost = training_parts.merged(where(theirs, theirs["current"]))
-    replaced = training_parts.merged(where(table, ~table["current"].to_numpy(bool)))
+        ghost = merged(where(theirs, theirs["current"]))
+    replaced = merged(where(table, ~table["current"].to_numpy(bool)))
     selected = None
     picked = session.get("solve")
     if isinstance(picked, int) and 0 < picked < run.n_solves:

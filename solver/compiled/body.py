@@ -49,6 +49,7 @@ class Body:
     polynomial: dict[str, Node]  # `P{j}_{d}`, of rows whose outputs or polynomials are wanted
     columns: dict[str, Node]  # further columns of the record, by statistic
     late: frozenset[str]  # statistics that are measured from the record, by who looks at them
+    carried: dict[str, torch.dtype]  # what else goes from one attempt to the next
     history: list[torch.dtype]
     history_tree: Any
     pool: list[float]
@@ -133,7 +134,10 @@ class Tracer:
         tolerance = Tolerance(rtol, atol)
         tolerance.may_vanish = self.problem.tolerance.may_vanish
         self.tolerance = tolerance
+        traced = self.form.traced
         with torch.no_grad(), self.trace:
+            if traced is not None:
+                traced.enter(self.trace, tolerance, self._row("t", self.time), self._state("y"))
             begin = self._begin()
             attempt = self._attempt()
             failure = self._failure()
@@ -146,6 +150,7 @@ class Tracer:
             polynomial=polynomial,
             columns=self.columns,
             late=frozenset(self.late),
+            carried=self.carried,
             history=self.history_dtypes,
             history_tree=self.history_tree,
             pool=self.pool,
@@ -216,8 +221,11 @@ class Tracer:
         self._store(out, "end", torch.where(going, end, t))
         if self.form.end_slope is not None:
             self._store(out, "k", slope)
-        if self.form.jacobians:
-            self._store(out, "fresh", going)
+        self.carried = {}
+        if self.form.traced is not None:
+            for name, tensor in self.form.traced.initial(going).items():
+                self._store(out, name, tensor)
+                self.carried[name] = tensor.dtype
         self._store(out, "extra", extra)
         status = torch.where(bad, int(Status.NON_FINITE_START), 0)
         self._store(out, "status", status)
@@ -230,6 +238,7 @@ class Tracer:
         self._store(out, "prev", control)
         for name in self._probes:
             self._store(out, f"rate_{name}", control * 0.0)
+            self.carried[f"rate_{name}"] = self.state
         return out
 
     def _attempt(self) -> dict[str, Node]:
@@ -240,8 +249,12 @@ class Tracer:
         running, y = self._row("running", torch.bool), self._state("y")
         history, _ = self._history(self._row("prev", self.state))
         reach, t_next, dt, tried = aim(t, asked, stretch, end)
-        kept = self.form.end_slope
-        if kept is not None or not self.form.jacobians:
+        kept, traced = self.form.end_slope, self.form.traced
+        if traced is not None:
+            traced.load(self._row)
+            if stepper.looks_ahead and problem.controller.adaptive:
+                stepper.horizon = end
+        if kept is not None or not stepper.keeps_end_slope:
             stepper.begin(self.field(t, y) if kept is None else self._state("k"))
         start = None if kept is None else stepper.start_slope
         trial = stepper.attempt(t, dt, t_next, y)
@@ -265,7 +278,7 @@ class Tracer:
         attempts = self.trace.row("(done + 1)", self.time)
         gone, _ = failures(
             running=running, moved=moved, going=going, tried=tried, room=room, own=own,
-            exhausted=attempts >= self._limit(),
+            unsolved=stepper.unsolved, exhausted=attempts >= self._limit(),
             dt_min=self.tensors["dt_min"], adaptive=problem.controller.adaptive, joint=False,
         )  # fmt: skip
         self._trace_columns(
@@ -281,8 +294,8 @@ class Tracer:
         if kept is not None and start is not None:
             last = stepper.known_slopes()[kept]
             values["k"] = torch.where(moved[:, None], last, start)
-        if self.form.jacobians:
-            values["fresh"] = moved
+        if traced is not None:
+            values |= traced.saved(moved)
         for i, slope in enumerate(stepper.known_slopes()):
             values[f"s{i}_"] = slope
         for i, leaf in enumerate(tree_flatten(verdict.history)[0]):
@@ -329,6 +342,8 @@ class Tracer:
         codes = limiter_codes(
             failed_before=failed_before, first=first, t=t, dt=tried,
             dt_min=self.tensors["dt_min"], dt_max=self.tensors["dt_max"], reach=reach, jump=None,
+            unsolved_before=None if self.stepper.unsolved is None else
+            self._row("unsolved_before", torch.bool),
         )  # fmt: skip
         leaves, tree = tree_flatten(history)
         factor = torch.where(running, verdict.factor, verdict.factor)
@@ -355,7 +370,9 @@ class Tracer:
                 counted=counted,
             )
 
-        counted = self._counted()
+        traced = self.form.traced
+        counts = traced is not None and any("counted" in each.needs for each in self.statistics)
+        counted = traced.counted()[None] if counts and traced is not None else None
         needed: set[str] = set()
         self.trace.graph.pool = self.pool
         try:
@@ -371,15 +388,6 @@ class Tracer:
         for name, tensor in given.items():
             if name in needed and (name == "factor" or name.startswith(HISTORY)):
                 self._store(self.columns, f"_{name}", tensor)
-
-    def _counted(self) -> Tensor | None:
-        """Return evaluations, Jacobians and iterations of an attempt, `(1, 3, B)`."""
-        form = self.form
-        if not form.jacobians or not any("counted" in each.needs for each in self.statistics):
-            return None
-        fresh = self._row("fresh", torch.bool).long()
-        evals = fresh * form.evals_per_start + form.evals_per_attempt
-        return torch.stack([evals, fresh, fresh * 0])[None]
 
     def _column(self, statistic: Statistic, attempts: Attempts) -> Node:
         self.holding = statistic.name
@@ -400,6 +408,7 @@ class Tracer:
             running=self._row("was", torch.bool), moved=self._row("moved", torch.bool),
             going=self._row("going", torch.bool), tried=self._row("tried", self.time),
             room=self._row("room", self.time), own=self._row("own", self.state),
+            unsolved=None if self.stepper.unsolved is None else self._row("unsolved", torch.bool),
             exhausted=attempts >= self._limit(), dt_min=self.tensors["dt_min"],
             adaptive=self.problem.controller.adaptive, joint=False,
         )  # fmt: skip

@@ -13,6 +13,7 @@ from solver.compiled.body import HISTORY
 from solver.compiled.build import Kernel
 from solver.compiled.expression import F32, F64
 from solver.compiled.fingerprint import Fingerprint
+from solver.compiled.implicit import COUNTS
 from solver.compiled.plan import Plan
 from solver.dense import DenseRecord
 from solver.loop import Outcome, Problem
@@ -180,11 +181,6 @@ class Run:
             "history": tree_unflatten(leaves, body.history_tree),
         }
 
-    def _rows_evaluated(self, extra: Tensor) -> int:
-        """Return how many rows were evaluated; what a kernel does not keep it evaluates again."""
-        form = self.plan.form
-        return (form.evals_per_attempt + form.evals_per_start) * self.q[9] + int(extra.sum())
-
     def _outcome(self) -> Outcome:
         plan, layout = self.plan, self.plan.layout
 
@@ -200,13 +196,16 @@ class Run:
         extra, success = count["extra"], status == int(Status.SUCCESS)
         form = plan.form
         evals = torch.add(extra, steps, alpha=form.evals_per_attempt)
-        starts = None
         if form.evals_per_start:
             idle = (count["on_accept"] != 0) | success
             starts = accepted - (idle & (accepted > 0)).long()
-            if form.counts_first:
-                starts = starts + (steps > 0)
             evals = torch.add(evals, starts, alpha=form.evals_per_start)
+        rows_evaluated = form.evals_per_attempt * self.q[9] + int(extra.sum())
+        jacobians = iterations = factored = None
+        if form.traced is not None:
+            counted, jacobians, iterations, factored = (row(f"n_{name}").long() for name in COUNTS)
+            evals = evals + counted
+            rows_evaluated = int(evals.sum())  # others of a group of rows are not counted
         kind, place = layout.places["y0"]
         y = self.state[kind][place : place + self.dim].t().contiguous()
         return Outcome(
@@ -220,7 +219,8 @@ class Run:
             n_f_evals=evals,
             arrived=success,
             n_f_calls=int(evals.max()) if self.batch else 0,
-            n_rows_evaluated=self._rows_evaluated(extra),
-            n_jac_evals=starts if form.jacobians else None,
-            n_newton_iterations=torch.zeros_like(steps) if form.jacobians else None,
+            n_rows_evaluated=rows_evaluated,
+            n_jac_evals=jacobians,
+            n_newton_iterations=iterations,
+            n_factorizations=factored,
         )

@@ -135,7 +135,7 @@ def reason_against(problem: Problem) -> str | None:
         return f"the state is {layout.dtype}"
     if not 0 < layout.dim <= MOST_COMPONENTS:
         return f"D = {layout.dim} components: must be 1 to {MOST_COMPONENTS}"
-    return forms.reason_against(problem.method, layout.dim)
+    return forms.reason_against(problem)
 
 
 def find_plan(

@@ -7,6 +7,8 @@ things (a row ends, fails, passes an output) are done lane by lane after it.
 
 from collections.abc import Mapping
 
+import torch
+
 from solver.compiled.body import Body
 from solver.compiled.expression import (
     BOOL,
@@ -49,9 +51,8 @@ class Layout:
             kind = KINDS[dtype]
             self.kinds[f"h{i}"] = time if kind == BOOL else kind
         self.kinds["prev"] = state
-        if "fresh" in body.begin:
-            self.kinds["fresh"] = time
-        self.kinds |= {name: state for name in body.begin if name.startswith("rate_")}
+        for name, dtype in body.carried.items():
+            self.kinds[name] = time if dtype == torch.bool else KINDS[dtype]
         self.kinds["accepted"] = time
         # kept for rows, not touched in the vectorised loop
         self.counts = ("n_steps", "extra", "status", "component", "on_accept", "index")
@@ -297,8 +298,9 @@ def _per_row(slots: list) -> str:
     lines = []
     for i, slot in enumerate(slots):
         if slot.axis is not None:
+            kind = F64 if slot.kind == BOOL else slot.kind
             lines += [
-                f"  LANES({slot.kind}, c{i}_{j}); for (int l = 0; l < L; l++) "
+                f"  LANES({kind}, c{i}_{j}); for (int l = 0; l < L; l++) "
                 f"c{i}_{j}[l] = U{i}[{j} * B + rows[l < m ? l : 0]];"
                 for j in range(slot.size)
             ]

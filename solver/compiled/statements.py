@@ -171,9 +171,7 @@ class _Writer:
             lines.append(f"{indent}{VECTORS[guard.kind]} v{guard.number} = {before};")
         mask = region.mask
         same = mask.op == "load" and "[l]" not in mask.args[0]  # in all rows
-        lines.append(
-            f"{indent}if ({mask.args[0] if same else f'any({names[mask.number]})'}) {{"
-        )
+        lines.append(f"{indent}if ({mask.args[0] if same else f'any({names[mask.number]})'}) {{")
         self.write(region, indent + "  ")
         for guard in region.guards:
             name, value = names[guard.number], names[guard.args[1].number]

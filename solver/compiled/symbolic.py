@@ -252,8 +252,10 @@ class Trace(dispatch.TorchDispatchMode):
         at = self.slot(tensor, axis if per_row else None)
         cells = np.empty(size, dtype=object)
         for i in range(size):
+            kind = self.slots[at].kind
             text = f"c{at}_{i}[l]" if per_row else f"U{at}[{i}]"
-            cells[i] = self.graph.load(text, self.slots[at].kind)
+            text = f"({text} != 0)" if per_row and kind == BOOL else text
+            cells[i] = self.graph.load(text, kind)
         return cells.reshape(shape)
 
     def slot(self, tensor: Tensor, axis: int | None) -> int:
@@ -284,8 +286,7 @@ class Trace(dispatch.TorchDispatchMode):
         What only the new ones need is computed only where the mask holds in some row: all that
         share a mask and the name of a `region` together, None for one of their own.
         """
-        self._regions += 1
-        region = f"{self._regions}" if region is None else region
+        region = self.new_region() if region is None else region
         (condition,) = cast(SymbolicTensor, mask).cells.reshape(-1)
         pairs = []
         for a, b in zip(new, old, strict=True):
@@ -296,11 +297,14 @@ class Trace(dispatch.TorchDispatchMode):
         for left, right, axis, dtype in pairs:
             cells = np.empty(left.shape, dtype=object)
             for place in np.ndindex(left.shape):
-                cells[place] = self.graph.guard(
-                    condition, left[place], right[place], region
-                )
+                cells[place] = self.graph.guard(condition, left[place], right[place], region)
             out.append(self.wrap(cells, axis, dtype))
         return out
+
+    def new_region(self) -> str:
+        """Return a name for a region of its own."""
+        self._regions += 1
+        return str(self._regions)
 
     def bake(self, tensor: Tensor) -> np.ndarray:
         """Return the values of another tensor, which become part of the code."""

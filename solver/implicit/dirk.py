@@ -9,6 +9,7 @@ from torch import Tensor
 
 from solver.implicit.jacobian import JacobianSetup
 from solver.implicit.linear import Factored, Matrix
+from solver.implicit.newton import Solved
 from solver.implicit.stepper import ImplicitStepper, first_order
 from solver.methods.base import ReplayingStepper, Trial
 from solver.methods.tableau import ButcherTableau
@@ -138,10 +139,11 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
         self.unsolved = active & ~ok & finite
         y1 = self._finish(y, h, hk, states)
         lost = active & ~ok
-        return y1.masked_fill(lost[:, None], torch.nan) if bool(lost.any()) else y1
+        return self._if_any(lost, lambda: y1.masked_fill(lost[:, None], torch.nan), y1)
 
     def _factor(self, jacobian: Matrix, h: Tensor, rows: Tensor) -> None:
         self._factored: Factored = jacobian.shifted(self._gamma * h.detach()[:, 0], rows)
+        self._counts.factored(rows)
 
     def _first_guess(self, i: int, hk: list[Tensor], states: list[Tensor], base: Tensor) -> Tensor:
         same, weights = self._guesses[i]
@@ -178,19 +180,23 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
             solved = solve(residual, correct, guess, scale, size, rows, renew)
             self._counts.add(solved.iterations, None, solved.iterations)
             again = rows & ~solved.ok & solved.finite & ~self._current
-            if bool(again.any()):  # with the Jacobian of an earlier step: try that of this one
+
+            def solve_again() -> Solved:  # with the Jacobian of this step instead of an earlier one
                 self._take_jacobian(bare_time, bare_base, again)
                 self._factor(self._j_known(), h, rows)
                 self._current = self._current | again
                 self._solver.forget(again)
                 second = solve(residual, correct, guess, scale, size, again, renew)
                 self._counts.add(second.iterations, None, second.iterations)
-                solved = solved.replaced(again, second)
+                return solved.replaced(again, second)
+
+            solved = self._if_any(again, solve_again, solved)
             self._learn(solved)
             self._solved_ok, self._solved_finite = solved.ok, solved.finite
             z = solved.z.masked_fill(~(rows & solved.ok)[:, None], 0.0)
         if self._graph:
             self._counts.add(rows.long(), rows.long())
+            self._counts.factored(rows)
         return self._attached(time, h, base, z) if self._graph else z
 
     def _attached(self, time: Tensor, h: Tensor, base: Tensor, z: Tensor) -> Tensor:

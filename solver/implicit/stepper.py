@@ -1,7 +1,8 @@
 """What implicit steppers share: a Jacobian kept row by row, counters, rows at rest."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,9 +15,11 @@ from solver.methods.base import Counts, Stepper
 from solver.norms import Tolerance, rms_norm
 from solver.problem import Field, real_dtype
 
+T = TypeVar("T")
 GOLDEN = 0.6180339887498949
 PRODUCTS = 4  # with the Jacobian, to estimate its spectral radius
-FAR, OLD = 10.0, 30  # growth of the step, and attempts, after which a Jacobian is taken anew
+# Growth of the step (at most 10 at once), and attempts, after which a Jacobian is taken anew.
+FAR, OLD = 9.9, 30
 SLOW = 1e-3  # rate of Newton's iteration above which the next step wants a new Jacobian
 
 
@@ -130,6 +133,10 @@ class ImplicitStepper(Stepper):
     def _at_start(self, t: Tensor) -> Tensor:
         return t if self._behind is None else torch.maximum(t, self._behind)
 
+    def evaluate_jacobian(self, t: Tensor, y: Tensor, *, time: bool = False) -> Linearised:
+        """Return slope, Jacobian and, if asked for, derivative by time at a start, all rows."""
+        return self._jacobian.at(self._at_start(t), y, graph=self._graph and time, time=time)
+
     def _take_jacobian(self, t: Tensor, y: Tensor, rows: Tensor) -> None:
         """Take the Jacobian of `rows (B,)` at `t`, `y`, and count it."""
         calls = self._field.field.calls
@@ -168,11 +175,21 @@ class ImplicitStepper(Stepper):
         wanted = active if self._j is None else active & (self._slow | far) & ~self._current
         self._h_of_j = torch.where(wanted, h, self._h_of_j)
         self._age_of_j = (self._age_of_j + 1).masked_fill(wanted, 0)
-        if self._j is None or bool(wanted.any()):
+
+        def take() -> None:
             self._take_jacobian(self._at_start(t), y, wanted)
             self._current = self._current | wanted
             self._slow = self._slow & ~wanted
+
+        if self._j is None:
+            take()
+        else:
+            self._if_any(wanted, take, None)
         return self._j_known()
+
+    def _if_any(self, rows: Tensor, act: Callable[[], T], otherwise: T) -> T:
+        """Return what `act` does for `rows (B,)`, `otherwise` if there is none of them."""
+        return act() if bool(rows.any()) else otherwise
 
     def _with_jacobian(self, time: Tensor, state: Tensor) -> tuple[Tensor, Matrix]:
         """Return the slope with its graph, and the Jacobian without one."""

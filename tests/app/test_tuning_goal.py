@@ -1,12 +1,14 @@
-"""What the tuner promises on Van der Pol, mu = 25: good gains, and an estimate that can be trusted."""
+"""What the tuner promises on Van der Pol, mu = 25: good gains, and an estimate to be trusted."""
 
 import pytest
 
 from app.tuning import tune
 
+pytestmark = pytest.mark.slow
+
 SPEC = {
     "kind": "tune", "problem": "van_der_pol", "parameters": {"mu": 25.0}, "spread": None,
-    "batch": 2, "t1": 60.0, "method": "tsit5", "rtol": 1e-5, "jobs": 1, "verify": 3,
+    "batch": 2, "t1": 40.0, "method": "tsit5", "rtol": 1e-5, "jobs": 1, "verify": 3,
 }  # fmt: skip
 NEAR = [0.5, 1.0, 2.0]  # times the recorded gains
 

@@ -31,6 +31,17 @@ def test_a_spec_is_solved_and_recorded_so_that_it_can_be_done_again(tmp_path):
     assert again.stats.n_steps.equal(first.stats.n_steps)
 
 
+def test_a_compiled_solve_says_when_native_code_is_made_and_what_has_none(tmp_path):
+    with pytest.warns(RuntimeWarning, match="joint"):
+        worker.record(SPEC | {"engine": "compiled", "stepping": "joint"}, tmp_path / "joint")
+    told = open_run(tmp_path / "joint").events()
+    assert 'stepping="joint" lets rows meet' in told.loc[told["kind"] == "warning", "text"].iloc[0]
+    solution = worker.record(SPEC | {"engine": "compiled"}, tmp_path / "compiled")
+    run = open_run(tmp_path / "compiled")
+    assert solution.stats.engine == run.settings()["engine"] == "compiled"
+    assert run.solves()["n_steps"].tolist() == solution.stats.n_steps.tolist()
+
+
 def test_a_bad_spec_is_recorded_as_failed_with_its_reason(tmp_path):
     with pytest.raises(Exception, match="mu"):
         worker.record(SPEC | {"parameters": {"mu": -1e9}}, tmp_path / "bad")

@@ -23,7 +23,7 @@ SOLVING_SIDE = (
     *("studied.py", "work_precision.py", "work_precision_command.py"),
     *("tuning.py", "tune_command.py", "ask_command.py", "replay.py", "replay_model.py"),
     *("cli.py", "adjoints_command.py", "train_command.py", "experiment_command.py", "describe.py"),
-    "spectrum_command.py",
+    *("spectrum_command.py", "own_problem.py", "reference_command.py"),
 )
 READING_SIDE = ("inspector/run.py", "inspector/queries.py")
 

@@ -67,7 +67,9 @@ def open_view(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         app = AppTest.from_file(str(MAIN), default_timeout=30)
         app.switch_page(f"views/{view}.py")
         for name, value in link.items():
-            app.query_params[name] = str(value)
+            app.query_params[name] = (
+                [str(v) for v in value] if isinstance(value, list) else str(value)
+            )
         app.run()
         assert not app.exception, app.exception[0].value
         return app

@@ -57,7 +57,8 @@ def both(y0=Y0, f=van_der_pol, **kwargs):
 
 def assert_same(plain, compiled, tolerance=1e-9):
     assert torch.equal(plain.status, compiled.status)
-    for name in ("n_steps", "n_accepted", "n_rejected", "n_f_evals", "n_jac_evals"):
+    counts = ("n_steps", "n_accepted", "n_rejected", "n_f_evals", "n_jac_evals")
+    for name in (*counts, "n_newton_iterations"):
         assert torch.equal(plain.stats[name], compiled.stats[name]), name
     close = {"rtol": tolerance, "atol": tolerance, "equal_nan": True}
     torch.testing.assert_close(plain.ys, compiled.ys, **close)

@@ -106,6 +106,14 @@ def test_per_row_arguments_are_seen_anew_in_every_solve():
         agree(f, args=rate)
 
 
+def test_masks_of_rows_are_arguments():
+    def f(t, y, chosen):
+        return torch.where(chosen[:, None], -y, y.sin())
+
+    for chosen in (MU > 5, MU > 2):
+        agree(f, args=chosen)
+
+
 def test_closures_numbers_and_gains_are_seen_anew():
     def make(k, shift):
         return lambda t, y: -k * y + shift

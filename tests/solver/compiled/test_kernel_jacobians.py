@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from solver import solve_ivp
+from solver import Status, solve_ivp
 from solver.methods.rodas4 import Rodas4
 
 Y0 = torch.tensor([[0.3, 0.7], [0.5, -0.2], [0.9, 0.4], [-0.6, 0.1], [0.2, -0.8]]).double()
@@ -17,9 +17,10 @@ def both(f, y0=Y0, method="rodas4", **kwargs):
 def assert_same(plain, compiled, tolerance=1e-10):
     assert compiled.stats.engine == "compiled"
     assert torch.equal(plain.status, compiled.status)
-    for name in ("n_steps", "n_accepted", "n_f_evals", "n_jac_evals"):
+    for name in ("n_steps", "n_accepted", "n_f_evals", "n_jac_evals", "n_newton_iterations"):
         assert torch.equal(plain.stats[name], compiled.stats[name]), name
-    torch.testing.assert_close(plain.ys, compiled.ys, rtol=tolerance, atol=tolerance)
+    close = {"rtol": tolerance, "atol": tolerance, "equal_nan": True}
+    torch.testing.assert_close(plain.ys, compiled.ys, **close)
 
 
 FUNCTIONS = {
@@ -135,12 +136,69 @@ def test_outputs_and_dense_output_are_the_same():
     torch.testing.assert_close(plain.dense(at), compiled.dense(at), rtol=1e-9, atol=1e-9)
 
 
+def robertson(t, y, rates):
+    a, b, c = y.unbind(1)
+    first, second, third = rates[:, 0] * a, 3e7 * b * b, 1e4 * b * c
+    return torch.stack([third - first, first - second - third, second], 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "dtype", "times"),
+    [
+        ("trbdf2", torch.float64, {"t0": 0.0, "t1": 40.0}),
+        ("kvaerno4", torch.float64, {"t_eval": torch.logspace(-3, 3, 11).double()}),
+        ("kencarp3", torch.float64, {"t_eval": torch.linspace(0, 4e3, 9).double(), "dense": True}),
+        ("kvaerno5", torch.float32, {"t0": 0.0, "t1": 40.0}),
+    ],
+)
+def test_newtons_iteration_goes_as_in_the_plain_loop(method, dtype, times):
+    # From a Jacobian kept for many steps to one for each, by rates over six decades.
+    rates = (0.04 * torch.logspace(-3, 3, 13)).to(dtype)[:, None]
+    y0 = torch.tensor([[1.0, 0.0, 0.0]], dtype=dtype).repeat(13, 1)
+    tolerance = {"rtol": 1e-4, "atol": 1e-8} if dtype == torch.float64 else {}
+    plain, compiled = (
+        solve_ivp(robertson, y0, args=rates, method=method, engine=engine, **tolerance, **times)
+        for engine in ("plain", "compiled")
+    )
+    assert (plain.status == 0).all()
+    if dtype == torch.float64:
+        assert_same(plain, compiled, 1e-9)
+        assert (plain.stats.n_jac_evals < plain.stats.n_accepted).any()
+        assert plain.stats.n_rejected.any()
+    else:  # rounding decides otherwise now and then
+        assert compiled.stats.engine == "compiled"
+        torch.testing.assert_close(plain.ys, compiled.ys, rtol=1e-3, atol=1e-4)
+        more = compiled.stats.n_steps.sum() / plain.stats.n_steps.sum()
+        assert 0.9 < more < 1.1
+    if plain.dense is not None:
+        at = torch.linspace(10.0, 3900.0, 23)
+        torch.testing.assert_close(plain.dense(at), compiled.dense(at), rtol=1e-9, atol=1e-9)
+
+
+def test_a_row_whose_equations_cannot_be_solved_fails_alone():
+    def field(t, y, args):  # which jumps over zero where it should vanish
+        return -y + torch.where(args[:, :1] > 0, -1e6 * torch.sign(y - 0.5), 0.0)
+
+    hard = torch.tensor([[0.0], [1.0], [0.0]])
+    plain, compiled = (
+        solve_ivp(
+            field, torch.ones(3, 1), t0=0.0, t1=1.0, args=hard, method="kvaerno3", engine=engine,
+            dt0=0.1, dt_min=1e-4,
+        )
+        for engine in ("plain", "compiled")
+    )  # fmt: skip
+    assert plain.status.tolist() == compiled.status.tolist()
+    assert plain.status.tolist() == [0, int(Status.NOT_CONVERGED), 0]
+    assert_same(plain, compiled)
+
+
 @pytest.mark.parametrize(
     ("method", "dim", "why"),
     [
         (Rodas4(jacobian=lambda t, y: -torch.eye(2).expand(len(y), 2, 2)), 2, "jacobian"),
         (Rodas4(linear="gmres"), 2, "gmres"),
         ("rodas4", 25, "at most 24"),
+        ("kvaerno5", 9, "at most 8"),
         ("bdf", 2, "'bdf' has no compiled form"),
     ],
 )
