@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from solver.compiled import build
+from solver.compiled import build, forms
 from solver.compiled import plan as plans
 from solver.compiled.engine import MeshBlocks, Run
 from solver.compiled.fingerprint import Fingerprint
@@ -23,7 +23,8 @@ from solver.statistics.base import Statistic
 
 ENGINES = ("auto", "plain", "compiled")
 # "auto" looks for a kernel once so much time went into plain solves of one kind, and compiles one,
-# beside the solves, once twenty times as much did: about what compiling costs.
+# beside the solves, once twenty times as much did: about what compiling costs. Both wait longer
+# where methods take longer to trace and compile.
 LOOK_AFTER = 0.1  # seconds
 COMPILE_AFTER = 2.0
 MOST_KINDS = 512
@@ -148,7 +149,7 @@ def choose(
         began = time.perf_counter()
         if found.loaded is None:  # "auto" need not wait either from now on
             kind = _kind(plans.key_of(problem, statistics, **flags)[0])
-            kind.spent = max(kind.spent, LOOK_AFTER)
+            kind.spent = max(kind.spent, LOOK_AFTER * forms.patience(problem.method))
         kernel = found.kernel(on_compile)
         return Choice(None, found, kernel, fingerprint, time.perf_counter() - began)
     except (Untraceable, build.NoCompiler) as error:
@@ -172,7 +173,8 @@ def _automatic(problem: Problem, statistics: Sequence[Statistic], flags: dict[st
         return Choice()
     key, fingerprint = plans.key_of(problem, statistics, **flags)
     kind = _kind(key)
-    if kind.hopeless or kind.spent < LOOK_AFTER:
+    patience = forms.patience(problem.method)
+    if kind.hopeless or kind.spent < LOOK_AFTER * patience:
         return Choice(kind)
     try:
         found, fingerprint = plans.find_plan(problem, statistics, **flags)
@@ -185,7 +187,7 @@ def _automatic(problem: Problem, statistics: Sequence[Statistic], flags: dict[st
         except build.NoCompiler:
             kind.hopeless = True
             return Choice()
-    if kind.spent >= COMPILE_AFTER and kind.building is None:
+    if kind.spent >= COMPILE_AFTER * patience and kind.building is None:
         kind.building = threading.Thread(
             target=_build, args=(kind, found), name="stepscope-compile", daemon=True
         )

@@ -19,6 +19,7 @@ from solver.norms import Tolerance
 from solver.outputs import Outputs
 from solver.problem import Field
 from solver.recording import Attempt, Recorder
+from solver.regroup import LOOK_EVERY, go_on_with_fewer, possible
 from solver.rows import Rows
 from solver.status import Status
 from solver.step import aim, bounded, failures, judge, limiting_component, resized
@@ -48,6 +49,7 @@ class Problem:
     params: tuple[Tensor, ...] = ()  # tensors the vector field uses, as the caller lists them
     events: EventPlan | None = None
     exact: bool = False  # whether implicit equations are solved to rounding, for gradients
+    regroup: bool = False  # whether rows that are done may be left out
 
 
 class StepListener(Protocol):
@@ -92,6 +94,7 @@ class Outcome:
     arrived: Tensor  # (B,) bool, which rows have reached the end of their span
     n_jac_evals: Tensor | None = None  # None for explicit methods
     n_newton_iterations: Tensor | None = None
+    n_factorizations: Tensor | None = None
     n_f_calls: int | None = None  # None: as often as the field counted
     n_rows_evaluated: int | None = None  # None: all rows in each call
 
@@ -148,6 +151,8 @@ class Loop:
         # A step refused at its smallest, or one that cannot shrink, is not to be tried again.
         self.strict = problem.dt_min is not None or not problem.controller.adaptive
         self.near = False  # whether some step is nearly too small
+        self.look_at = LOOK_EVERY if possible(self) else None  # attempts before rows are left out
+        self.left_out = 0  # rows that were not evaluated
 
     def run(self) -> Outcome:
         """Step until every row has ended."""
@@ -157,9 +162,26 @@ class Loop:
         if self.events is not None and bool(self.rows.running.any()):
             self.events.begin(self.t, self.y, self.rows.running)
             self._meet_events(self.rows.running, self.dt)
+        self._step_on()
+        return self._outcome()
+
+    def go_on(self) -> None:
+        """Step until every row has ended, from where a larger batch has come to."""
+        self.stops = Stops(self.problem.times, self.end)
+        self._step_on()
+
+    def _step_on(self) -> None:
         while bool(self.rows.running.any()):
             self._attempt()
-        return self._outcome()
+            if self.attempts == self.look_at:
+                self._leave_out()
+
+    def _leave_out(self) -> None:
+        """Go on without the rows that are done, if they are at least half of all."""
+        left = int(self.rows.running.sum())
+        self.look_at = self.attempts + LOOK_EVERY
+        if 0 < 2 * left <= len(self.t) and not go_on_with_fewer(self, Loop):
+            self.look_at = None
 
     def _begin(self) -> None:
         """Take up the first slope, end rows whose start is not finite, choose first steps."""
@@ -445,7 +467,12 @@ class Loop:
             arrived=arrived,
             n_jac_evals=None if counts is None else counts.jac_evals,
             n_newton_iterations=None if counts is None else counts.newton_iterations,
+            n_factorizations=None if counts is None else counts.factorizations,
+            n_rows_evaluated=self._rows_evaluated() if self.left_out else None,
         )
+
+    def _rows_evaluated(self) -> int:
+        return self.problem.field.calls * len(self.t) - self.left_out
 
 
 def _joint(ratio: Tensor, running: Tensor) -> Tensor:

@@ -44,6 +44,24 @@ class Outputs:
         bare._tau, bare.rows, bare._columns, bare._values = self._tau.detach(), [], [], []
         return bare
 
+    def of_rows(self, chosen: Tensor) -> "Outputs":
+        """Return the outputs of the rows `chosen (n,)` still to be taken."""
+        part = object.__new__(Outputs)
+        part.__dict__.update(self.__dict__)
+        part._times = self._times._replace(start=self._times.start[chosen])
+        part._tau, part._search = self._tau[chosen], self._search[chosen].contiguous()
+        part._index, part._next = self._index[chosen], self._next[chosen]
+        part.rows, part._columns, part._values = [], [], []
+        return part
+
+    def take_over(self, chosen: Tensor, part: "Outputs") -> None:
+        """Take over the outputs of `of_rows`."""
+        self.rows += [chosen[rows] for rows in part.rows]
+        self._columns += part._columns
+        self._values += part._values
+        self._index = self._index.index_copy(0, chosen, part._index)
+        self._next = self._next.index_copy(0, chosen, part._next)
+
     @property
     def inside(self) -> bool:
         """Whether any output must be read off a step's polynomial."""

@@ -97,7 +97,7 @@ def _probes(told: Sequence[Told | None]) -> Probe | None:
 
 
 def _differences(told: Sequence[Told | None]) -> Tensor | None:
-    """Return what was counted in each attempt, `(n, 3, B)`; the first of `told` is the one before.
+    """Return what was counted in each attempt, `(n, 4, B)`; the first of `told` is the one before.
 
     None if nothing is counted.
     """

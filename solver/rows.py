@@ -41,6 +41,20 @@ class Rows:
             self.n_accepted = self.n_accepted + torch.stack(moved).sum(dim=0)
             self._pending = []
 
+    def take_up(self, whole: "Rows", chosen: Tensor) -> None:
+        """Go on with the rows `chosen (n,)` of a larger batch; counts begin anew."""
+        self.stretch, self._smallest = whole.stretch[chosen], whole._smallest[chosen]
+        self.running = whole.running[chosen]
+
+    def put_back(self, part: "Rows", chosen: Tensor) -> None:
+        """Take over from `take_up` how the rows `chosen (n,)` have ended, and their counts."""
+        self.add_up()
+        part.add_up()
+        for name in ("n_steps", "n_accepted", "extra_evals"):
+            setattr(self, name, getattr(self, name).index_add(0, chosen, getattr(part, name)))
+        for name in ("running", "status", "component", "last_dt", "ended_on_accept"):
+            setattr(self, name, getattr(self, name).index_copy(0, chosen, getattr(part, name)))
+
     def fail(
         self, rows: Tensor, status: Tensor | Status, component: Tensor, dt: Tensor, moved: Tensor
     ) -> None:

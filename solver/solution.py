@@ -27,6 +27,7 @@ class Stats:
     n_f_evals: Tensor
     n_jac_evals: Tensor
     n_newton_iterations: Tensor
+    n_factorizations: Tensor  # of matrices; a method with two in a step counts both
     n_f_calls: int
     n_rows_evaluated: int
     wall_seconds: float

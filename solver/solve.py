@@ -122,7 +122,10 @@ def solve_ivp(
         hooks: observers, see `solver.hooks`.
         time_dtype: float32 or float64; default float64, where the device has it.
         t_eval_mask: bool like `t_eval`, False where a row has no output.
-        regroup: whether a compiled solve leaves rows out that are done.
+        regroup: whether rows that are done are left out, so that only the others cost anything:
+            always in a compiled solve, in the plain loop where an explicit method solves without
+            gradients, events or jumps, and `f` is found to give the same slopes for fewer rows.
+            Tensors in `args` whose first axis is as long as the batch are cut with it.
         batch_size: solve so many rows at a time, in bounded memory; tensors in `args` whose first
             axis is as long as the batch are cut with it, and `f` must take any number of rows.
 
@@ -173,6 +176,7 @@ def solve_ivp(
         slope0=None,
         params=read_params(params),
         events=read_events(events, field),
+        regroup=regroup,
     )
     check_step_bounds(problem.dt_min, problem.dt_max)
     hooks = read_hooks(hooks)
@@ -353,6 +357,7 @@ def _solution(
             n_f_evals=outcome.n_f_evals,
             n_jac_evals=_counted(outcome.n_jac_evals, outcome),
             n_newton_iterations=_counted(outcome.n_newton_iterations, outcome),
+            n_factorizations=_counted(outcome.n_factorizations, outcome),
             n_f_calls=calls,
             n_rows_evaluated=calls * layout.batch if evaluated is None else evaluated,
             wall_seconds=time.perf_counter() - began,

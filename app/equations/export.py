@@ -34,8 +34,8 @@ def export(system: System, spec: Mapping[str, Any]) -> str:
     method, controller = spec.get("method") or told["method"], spec.get("controller")
     t1 = float(told["t1"] if spec.get("t1") is None else spec["t1"])
     lines = [
-        f"# {system.title or 'Equations'}: written by Stepscope, runs with `python FILE.py`.",
-        "# The equations as they were typed:",
+        "# coding: utf-8",  # said first, so that no comment below can say otherwise
+        "# Written by Stepscope; runs with `python FILE.py`. The equations as they were typed:",
         *(f"#     {plain(line)}".rstrip() for line in system.text.splitlines() if line.strip()),
         "import math",
         "",

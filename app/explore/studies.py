@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from app import frame, kinds, session
+from app.components.chart import plain
 from app.controls import setting as one
 from app.controls.spec import by_name, choose, names
 from app.live import notices
@@ -98,7 +99,7 @@ def top(title: str, kind: str, described: Described, workers: Workers) -> tuple[
     ours = shown.spec.get("kind") == kind
     about = title_of(shown.spec, dict(described)) if ours else {}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        words = f"{title}: {about['title']}" if about else title
+        words = f"{title}: {plain(about['title'])}" if about else title
         st.title(words, anchor=False, width="content")
         if ours:
             notices.chip(shown.word)
@@ -138,7 +139,7 @@ def problem_section(described: Described, prefix: str, shown: Shown) -> dict[str
             if "spread" in shown.spec:
                 spec["spread"] = shown.spec["spread"]
             spec["problem"] = wanted
-            st.caption(f"{theirs['title']}, {spec.get('batch', theirs['batch'])} rows.")
+            st.caption(f"{plain(theirs['title'])}, {spec.get('batch', theirs['batch'])} rows.")
             return spec | {"about": theirs}
     start = theirs["name"] if theirs is not None else "van_der_pol"
     problem = by_name(problems, choose("Problem", f"{prefix}.problem", names(problems), start))

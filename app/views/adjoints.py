@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import frame, kinds, session
+from app.components.chart import plain
 from app.gradient_modes import results, setup
 from app.live import notices
 from app.live.state import Shown, look, title_of
@@ -57,11 +58,13 @@ if shown.spec.get("kind") != "adjoints" and (other := kinds.newest("adjoints")) 
 is_ours = shown.spec.get("kind") == "adjoints"
 about = title_of(shown.spec, described) if is_ours else {}
 with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-    st.title(f"Adjoints: {about['title']}" if about else "Adjoints", anchor=False, width="content")
+    st.title(
+        f"Adjoints: {plain(about['title'])}" if about else "Adjoints", anchor=False, width="content"
+    )
     if is_ours:
         notices.chip(shown.word)
 if is_ours:
-    st.caption(results.spec_in_words(shown.spec, about))
+    st.caption(plain(results.spec_in_words(shown.spec, about)))
 if spec is not None:
     setup.bar(shown, spec, workers)
 kinds.instead(

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import frame, session
 from app.components import diagnosis
+from app.components.chart import plain
 from app.controls import again
 from app.controls.spec import by_name, settings_panel
 from app.live import actions, compare, equations, notices, panel
@@ -28,7 +29,7 @@ if not session.read_only():
 shown = look(session.current_run(), workers)
 about = title_of(shown.spec or spec or {}, described)
 with heading.container(horizontal=True, vertical_alignment="center", gap="small"):
-    st.title(about.get("title") or shown.id or "Live", anchor=False, width="content")
+    st.title(plain(about.get("title") or shown.id or "Live"), anchor=False, width="content")
     notices.chip(shown.word)
     if about.get("latex"):
         with st.popover("Equations", icon=":material/function:", type="tertiary"):
@@ -74,7 +75,7 @@ def body() -> None:
         compare.section(now, other, described)
 
 
-st.caption(" — ".join(t for t in (about.get("question", ""), in_words(shown.spec)) if t))
+st.caption(" — ".join(t for t in (about.get("question", ""), plain(in_words(shown.spec))) if t))
 if spec is not None:
     refused = equations.panel(by_name(described["problems"], session.get("problem")), spec)
     actions.bar(shown, spec, workers, described, refused=refused)

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import frame, kinds, session
+from app.components.chart import plain
 from app.explore import studies, tuner
 from app.live.state import in_words, look
 
@@ -14,7 +15,7 @@ if not session.read_only():
         spec = tuner.setup(described, look(session.current_run(), workers))
 shown, ours = studies.top("Tuner", "tune", described, workers)
 if ours:
-    st.caption(in_words(shown.spec))
+    st.caption(plain(in_words(shown.spec)))
 studies.bar(
     shown,
     spec,

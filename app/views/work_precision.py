@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import frame, kinds, session
+from app.components.chart import plain
 from app.explore import precision, studies
 from app.live.state import look, title_of
 
@@ -14,7 +15,7 @@ if not session.read_only():
         spec = precision.setup(described, look(session.current_run(), workers))
 shown, ours = studies.top("Work-precision", "work_precision", described, workers)
 if ours:
-    st.caption(precision.in_words(shown.spec, title_of(shown.spec, described)))
+    st.caption(plain(precision.in_words(shown.spec, title_of(shown.spec, described))))
 studies.bar(
     shown,
     spec,

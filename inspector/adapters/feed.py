@@ -106,6 +106,7 @@ class Feed:
             n_f_evals=n_f_evals,
             n_jac_evals=nothing,
             n_newton_iterations=nothing,
+            n_factorizations=nothing,
             n_f_calls=n_f_calls,
             n_rows_evaluated=n_f_calls * info.batch,
             wall_seconds=seconds,

@@ -28,7 +28,7 @@ def look(case: Case) -> Iterator[Finding]:
             advice="Raise max_steps, or see below for what makes the steps small.",
             rows=case.worst(used_up * case.n_steps, everyone)[: int(used_up.sum())],
             numbers={"max_steps": limit, "rows": int(used_up.sum())},
-            change={"max_steps": 10 * limit},
+            change={"max_steps": _enough(case, used_up, limit)},
             weight=0.9,
         )
     at_min = status == AT_DT_MIN
@@ -74,3 +74,14 @@ def look(case: Case) -> Iterator[Finding]:
             change={name: None},
             weight=share * 0.8,
         )
+
+
+def _enough(case: Case, used_up: np.ndarray, limit: int) -> int:
+    """Return twice the attempts that the whole span takes at the pace so far, of two digits."""
+    each = case.each
+    span = np.abs(each["t1"] - each["t0"])[used_up]
+    done = np.abs(each["t_reached"] - each["t0"])[used_up]
+    left = np.clip(span / np.maximum(done, 1e-3 * span), 5.0, 1000.0)
+    wanted = 2 * limit * float(np.nanmax(left))
+    digits = 10 ** max(int(np.log10(wanted)) - 1, 0)
+    return int(np.ceil(wanted / digits)) * digits

@@ -22,9 +22,10 @@ def look(case: Case) -> Iterator[Finding]:
     solved = max(solved - compiled, 0.0)  # a solve's seconds hold what it waited for the compiler
     if not compiled > max(LOST, TIMES * solved):
         return
+    count = case.run.n_solves
+    ran = "the solve that ran it" if count == 1 else f"the {count} solves that ran it"
     yield Finding(
-        evidence=f"{compiled:.1f} s went into native code, {solved:.2f} s into the "
-        f"{case.run.n_solves} solves that ran it",
+        evidence=f"{compiled:.1f} s went into native code, {solved:.2f} s into {ran}",
         certainty="measured",
         advice='Use engine="auto", which compiles beside solves once they have cost enough, or '
         'engine="plain". Kernels are kept on disk: the next process finds this one.',

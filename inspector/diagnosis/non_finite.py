@@ -46,11 +46,15 @@ def look(case: Case) -> Iterator[Finding]:
             rows=rows,
             times=case.stretch(bad, rows[0]),
             numbers={"attempts": int(bad.sum()), "share": share},
-            change={"dt_max": float(f"{np.median(case.dt[case.accepted]):.2g}")}
-            if case.accepted.any()
-            else None,
+            change={"dt_max": _smaller(case, bad)} if case.accepted.any() else None,
             weight=share,
         )
+
+
+def _smaller(case: Case, bad: np.ndarray) -> float:
+    """Return a size below the usual one and well below those that met what is not finite."""
+    usual, met = np.median(case.dt[case.accepted]), np.median(case.dt[bad])
+    return float(f"{min(usual, met / 2):.2g}")
 
 
 def newton_before_next(case: Case) -> np.ndarray:

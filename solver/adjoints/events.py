@@ -82,6 +82,7 @@ def as_solution(
             n_f_evals=evals,
             n_jac_evals=zero,
             n_newton_iterations=zero,
+            n_factorizations=zero,
             n_f_calls=calls,
             n_rows_evaluated=calls * len(a),
             wall_seconds=seconds,

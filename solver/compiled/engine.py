@@ -201,9 +201,9 @@ class Run:
             starts = accepted - (idle & (accepted > 0)).long()
             evals = torch.add(evals, starts, alpha=form.evals_per_start)
         rows_evaluated = form.evals_per_attempt * self.q[9] + int(extra.sum())
-        jacobians = iterations = None
+        jacobians = iterations = factored = None
         if form.traced is not None:
-            counted, jacobians, iterations = (row(f"n_{name}").long() for name in COUNTS)
+            counted, jacobians, iterations, factored = (row(f"n_{name}").long() for name in COUNTS)
             evals = evals + counted
             rows_evaluated = int(evals.sum())  # others of a group of rows are not counted
         kind, place = layout.places["y0"]
@@ -222,4 +222,5 @@ class Run:
             n_rows_evaluated=rows_evaluated,
             n_jac_evals=jacobians,
             n_newton_iterations=iterations,
+            n_factorizations=factored,
         )

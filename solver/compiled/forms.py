@@ -11,7 +11,7 @@ from solver.implicit.dirk import DirkStepper
 from solver.implicit.methods import DiagonallyImplicit, Rosenbrock
 from solver.implicit.rosenbrock import RosenbrockStepper
 from solver.loop import Problem
-from solver.methods.base import ReplayingStepper
+from solver.methods.base import Method, ReplayingStepper
 from solver.methods.explicit_rk import ExplicitRungeKutta, GraphStages
 from solver.problem import Field
 from solver.split import Split
@@ -65,6 +65,13 @@ def reason_against(problem: Problem) -> str | None:
     if dim > most:
         return f"D = {dim} components: must be at most {most} with {method.name}"
     return None
+
+
+def patience(method: Method) -> float:
+    """Return how many times longer than an explicit method this takes to trace and compile."""
+    if isinstance(method, DiagonallyImplicit):
+        return 10.0
+    return 4.0 if isinstance(method, Rosenbrock) else 1.0
 
 
 def form_of(problem: Problem, field: Field, like: Tensor) -> Form:

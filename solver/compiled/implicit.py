@@ -21,7 +21,7 @@ from solver.norms import Tolerance
 T = TypeVar("T")
 Load = Callable[[str, torch.dtype], Tensor]
 _NOTHING = cast(Any, None)  # factored yet
-COUNTS = ("f_evals", "jac_evals", "newton_iterations")
+COUNTS = ("f_evals", "jac_evals", "newton_iterations", "factorizations")
 
 
 class TracedStepper(ImplicitStepper):
@@ -67,7 +67,7 @@ class TracedStepper(ImplicitStepper):
         return counts | {"current": self._current}
 
     def counted(self) -> Tensor:
-        """Return what the attempt just made has counted, `(3, B)` int64."""
+        """Return what the attempt just made has counted, `(4, B)` int64."""
         now = [getattr(self._counts, name) - self.told[name] for name in COUNTS]
         return torch.stack(now).long()
 

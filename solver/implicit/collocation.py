@@ -99,6 +99,28 @@ def _modes(a: Tensor, device: torch.device, dtype: torch.dtype) -> list[Mode]:
     return found
 
 
+def _changes_of_basis(modes: Sequence[Mode]) -> tuple[Tensor, Tensor]:
+    """Return `(S, S)` from stages to modes, real and imaginary parts one below the other; and back.
+
+    The real part of `back * x` is `back.real * x.real - back.imag * x.imag`.
+    """
+    into: list[Tensor] = []
+    back: list[Tensor] = []
+    for mode in modes:
+        if mode.value.is_complex():
+            into += [mode.into.real, mode.into.imag]
+            back += [mode.back.real, -mode.back.imag]
+        else:
+            into.append(mode.into)
+            back.append(mode.back)
+    return torch.stack(into), torch.stack(back, dim=1)
+
+
+def _mixed(weights: Tensor, parts: Tensor) -> Tensor:
+    """Return `sum_j weights[i, j] parts[j]`, `(S, B, D)`, for `weights (S, S)`."""
+    return torch.mm(weights, parts.reshape(len(parts), -1)).view(parts.shape)
+
+
 class CollocationStepper(ImplicitStepper, ReplayingStepper):
     """Takes collocation steps; Hairer & Wanner II (2nd ed.), sections IV.5 and IV.8.
 
@@ -127,6 +149,7 @@ class CollocationStepper(ImplicitStepper, ReplayingStepper):
         self._a = a.to(device, dtype)
         self._a_inverse = torch.linalg.inv(a).to(device, dtype)
         self._modes = _modes(a, device, dtype)
+        self._into, self._back = _changes_of_basis(self._modes)
         self._weights = (b @ torch.linalg.inv(a)).to(device, dtype)  # of increments in the step
         self._gamma, self._has_error = tableau.gamma, tableau.error_order is not None
         self._error = torch.tensor(tableau.error, dtype=dtype, device=device)
@@ -191,7 +214,7 @@ class CollocationStepper(ImplicitStepper, ReplayingStepper):
             z = solved.z.masked_fill(~(active & solved.ok)[:, None], 0.0)
         self.unsolved = active & ~solved.ok & solved.finite
         z = self._attached(times, h, y, z) if self._graph else z
-        self._z, self._h = self._apart(z), h
+        self._z, self._h = z, h
         if self._fsal:
             slope = torch.tensordot(self._a_inverse[-1], self._z, dims=1)
             self._end = slope / torch.where(h > 0, h, 1.0)
@@ -211,11 +234,9 @@ class CollocationStepper(ImplicitStepper, ReplayingStepper):
         return z.transpose(0, 1).flatten(1)
 
     def _residual(self, times: list[Tensor], h: Tensor, y: Tensor, z: Tensor) -> Tensor:
-        apart = self._apart(z)
-        slopes = torch.stack(
-            [self._slope(t, y + part) for t, part in zip(times, apart, strict=True)]
-        )
-        return z - h * self._together(torch.tensordot(self._a, slopes, dims=1))
+        places = (y + z).unbind(0)
+        slopes = [self._slope(t, place) for t, place in zip(times, places, strict=True)]
+        return z - h * _mixed(self._a, torch.stack(slopes))
 
     def _iterate(
         self,
@@ -226,12 +247,12 @@ class CollocationStepper(ImplicitStepper, ReplayingStepper):
         active: Tensor,
     ) -> Solved:
         times = [time.detach() for time in times]
-        scale, size = (each.repeat(1, self._count) for each in self._scales(y))
+        scale, size = self._scales(y)
         self._factor(h, active)
 
         def renew(z: Tensor, slow: Tensor) -> None:
             if bool(slow.any()):
-                self._take_jacobian(times[-1], y + self._apart(z)[-1], slow)
+                self._take_jacobian(times[-1], y + z[-1], slow)
                 self._factor(h, active)
 
         def solve(z: Tensor, rows: Tensor) -> Solved:
@@ -262,44 +283,49 @@ class CollocationStepper(ImplicitStepper, ReplayingStepper):
         for mode in self._modes:
             shift = h[:, 0].to(mode.value.dtype) * mode.value
             self._factored.append(jacobian.shifted(shift, rows))
+            self._counts.factored(rows)
 
     def _correct(self, r: Tensor) -> Tensor:
-        """Solve `(I - h A x J) z = r`, `(B, S D)`, mode by mode."""
-        apart, total = self._apart(r), torch.zeros_like(r)
+        """Solve `(I - h A x J) z = r`, `(S, B, D)`, mode by mode."""
+        parts = _mixed(self._into, r).unbind(0)
+        solved, at = [], 0
         for mode, factored in zip(self._modes, self._factored, strict=True):
-            part = torch.tensordot(mode.into, apart.to(mode.into.dtype), dims=1)
-            solved = factored.solve(part)
-            back = mode.back[:, None, None] * solved
-            total = total + self._together(back.real if back.is_complex() else back)
-        return total
+            if mode.value.is_complex():
+                both = factored.solve(torch.complex(parts[at], parts[at + 1]))
+                solved += [both.real, both.imag]
+            else:
+                solved.append(factored.solve(parts[at]))
+            at = len(solved)
+        return _mixed(self._back, torch.stack(solved))
 
     def _guess(self, h: Tensor) -> Tensor:
-        """Extend the polynomial of the step before; 0 where there is none."""
+        """Extend the polynomial of the step before, `(S, B, D)`; 0 where there is none."""
         if self._before is None:
-            return self._together(self._start.detach().new_zeros((self._count, *self._start.shape)))
+            return self._start.detach().new_zeros((self._count, *self._start.shape))
         polynomial, h_before = self._before
         ratio = (h / torch.where(h_before > 0, h_before, 1.0)).to(self._at.dtype)[:, 0]
-        theta = 1 + self._at[:, None] * ratio  # (S, B)
-        value = torch.zeros_like(polynomial[:1]).expand(self._count, *polynomial.shape[1:])
-        for coefficient in polynomial.flip(0):
-            value = (value + coefficient) * theta[:, :, None]
+        theta = (1 + self._at[:, None] * ratio)[:, :, None]  # (S, B, 1)
+        value = polynomial[-1] * theta
+        for coefficient in polynomial[:-1].flip(0):
+            value = (value + coefficient) * theta
         guess = (value - polynomial.sum(dim=0)).to(h.dtype)
         known = (h_before > 0) & guess.isfinite().all(dim=0).all(dim=1, keepdim=True)
-        return self._together(torch.where(known, guess, 0.0))
+        return torch.where(known, guess, 0.0)
 
     def _attached(self, times: list[Tensor], h: Tensor, y: Tensor, z: Tensor) -> Tensor:
         """Return the solution as a function of what it was made from, to first order."""
         active = (h.detach()[:, 0] > 0).long()
         self._counts.add(active * self._count, active)
+        self._counts.factored(active)
         with torch.enable_grad():
             slopes, jacobians = [], []
-            for time, part in zip(times, self._apart(z), strict=True):
+            for time, part in zip(times, z, strict=True):
                 slope, matrix = self._with_jacobian(time, y + part)
                 slopes.append(slope)
                 jacobians.append(matrix)
             factored = self._of_stages(jacobians, h.detach()[:, 0])
-            made = h * self._together(torch.tensordot(self._a, torch.stack(slopes), dims=1))
-            return z - factored.solve(first_order(z - made))
+            off = first_order(z - h * torch.tensordot(self._a, torch.stack(slopes), dims=1))
+            return z - self._apart(factored.solve(self._together(off)))
 
     def _of_stages(self, jacobians: list[Matrix], h: Tensor) -> Factored:
         """Return the factors of the system of all stages, each with its own Jacobian."""

@@ -143,6 +143,7 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
 
     def _factor(self, jacobian: Matrix, h: Tensor, rows: Tensor) -> None:
         self._factored: Factored = jacobian.shifted(self._gamma * h.detach()[:, 0], rows)
+        self._counts.factored(rows)
 
     def _first_guess(self, i: int, hk: list[Tensor], states: list[Tensor], base: Tensor) -> Tensor:
         same, weights = self._guesses[i]
@@ -195,6 +196,7 @@ class DirkStepper(ImplicitStepper, ReplayingStepper):
             z = solved.z.masked_fill(~(rows & solved.ok)[:, None], 0.0)
         if self._graph:
             self._counts.add(rows.long(), rows.long())
+            self._counts.factored(rows)
         return self._attached(time, h, base, z) if self._graph else z
 
     def _attached(self, time: Tensor, h: Tensor, base: Tensor, z: Tensor) -> Tensor:

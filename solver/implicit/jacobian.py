@@ -14,7 +14,7 @@ from solver.implicit.structure import Banded, Full, Structure
 from solver.norms import Tolerance
 from solver.problem import Field
 
-FEW = 12  # products up to which one after the other is faster than all in one
+FEW = 2  # products up to which one after the other is faster than all in one
 BANDS = (1, 2, 4, 8, 16, 32)  # half widths that are tried
 LARGE = 512  # components from which "auto" makes no matrix
 

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from solver.implicit.jacobian import JacobianSetup
+from solver.implicit.linear import Factored, Matrix
 from solver.implicit.newton import Solved
 from solver.implicit.stepper import ImplicitStepper, first_order
 from solver.methods.base import Trial
@@ -11,6 +12,7 @@ from solver.norms import Tolerance, rms_norm
 from solver.problem import Field
 
 HIGHEST = 5
+STARTING = 2  # states up to which a row has no estimate of order 2
 POINTS = HIGHEST + 1  # states kept, the last one first
 
 
@@ -20,6 +22,9 @@ class BdfStepper(ImplicitStepper):
     Hairer, Norsett & Wanner I (2nd ed.), section III.5, in Newton's form with the true, unequal
     steps. Time is `s = (t - t1) / h`, so the end of the step is 0 and its start -1. The error at
     order p is `(y1 - P_p) / (-s_p)`, with `P_p` the polynomial through the last p + 1 states.
+
+    A row that knows its start alone takes the slope there for a second point, so that its first
+    step is the trapezium rule's; that one and the next are judged as if they had order 1.
 
     `choice` is the order. The controller counts with one order of error, 1. An error e at order p
     is handed over as `e ** (2 / (p + 1))`, which asks for the same step.
@@ -65,6 +70,7 @@ class BdfStepper(ImplicitStepper):
             again = t.detach() == self._tried_at
             self._since = torch.where(again & (self._lower < self._order), 0, self._since)
             self._order = torch.where(again, self._lower, self._order)
+        self._order = torch.where(self._known <= STARTING, 2, self._order)
         self._tried_at, self._t, self._y = t.detach(), t, y
         self.choice = self._order
         h, active = dt.to(self._real)[:, None], self._active(dt)
@@ -90,13 +96,16 @@ class BdfStepper(ImplicitStepper):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return value and slope, by s, at the end of what goes through the last `order` states.
 
-        Also `(B, 1)` by how much one unit of what is added to the value adds to the slope. Rows
-        that know their start alone get a second point on its tangent.
+        Also `(B, 1)` by how much one unit of what is added to the value adds to the slope. The
+        start of rows that know nothing else counts twice, as a value and as a slope.
         """
         safe = torch.where(dt > 0, dt, 1.0)
+        alone = self._known == 1
         places, values = [-torch.ones_like(safe)], [y]
         for k in range(1, POINTS):
-            place, value = places[-1] - 1, y - h * self._start if k == 1 else values[-1]
+            place, value = places[-1] - 1, values[-1]
+            if k == 1:
+                place = torch.where(alone, places[0], place)
             if k <= len(self._times):
                 known = self._known > k
                 place = torch.where(known, (self._times[k - 1] - t) / safe - 1, place)
@@ -106,7 +115,12 @@ class BdfStepper(ImplicitStepper):
         s = [place.to(self._real)[:, None] for place in places]
         dd, row = [values[0]], values
         for k in range(1, POINTS):  # divided differences, Newton's form
-            row = [(row[i + 1] - row[i]) / (s[i + k] - s[i]) for i in range(POINTS - k)]
+            apart = [s[i + k] - s[i] for i in range(POINTS - k)]
+            if k == 1:
+                apart[0] = torch.where(alone[:, None], 1.0, apart[0])
+            row = [(row[i + 1] - row[i]) / apart[i] for i in range(POINTS - k)]
+            if k == 1:
+                row[0] = torch.where(alone[:, None], h * self._start, row[0])
             dd.append(row[0])
         self._s, self._dd = s, dd
         value, slope = torch.zeros_like(y), torch.zeros_like(y)
@@ -138,13 +152,13 @@ class BdfStepper(ImplicitStepper):
         t_next = t_next.detach()
         scale, size = self._scales(y)
         hb = (h / lead)[:, 0]
-        matrix = [self._jacobian_for(t, y, h, active).shifted(hb, active)]
+        matrix = [self._factored(self._jacobian_for(t, y, h, active), hb, active)]
         self._solver.doubt(h[:, 0], self._current)
 
         def renew(z: Tensor, rows: Tensor) -> None:
             if bool(rows.any()):
                 self._take_jacobian(t_next, base + z, rows)
-                matrix[0] = self._j_known().shifted(hb, active)
+                matrix[0] = self._factored(self._j_known(), hb, active)
 
         def solve(z: Tensor, rows: Tensor) -> Solved:
             solved = self._solver.solve(
@@ -163,11 +177,15 @@ class BdfStepper(ImplicitStepper):
         if bool(again.any()):
             self._take_jacobian(self._at_start(t), y, again)
             self._current = self._current | again
-            matrix[0] = self._j_known().shifted(hb, active)
+            matrix[0] = self._factored(self._j_known(), hb, active)
             self._solver.forget(again)
             solved = solved.replaced(again, solve(guess, again))
         self._learn(solved)
         return solved
+
+    def _factored(self, jacobian: Matrix, h: Tensor, rows: Tensor) -> Factored:
+        self._counts.factored(rows)
+        return jacobian.shifted(h, rows)
 
     def _attached(
         self, t_next: Tensor, h: Tensor, base: Tensor, slope: Tensor, lead: Tensor, z: Tensor
@@ -175,6 +193,7 @@ class BdfStepper(ImplicitStepper):
         """Return the solution as a function of what it was made from, to first order."""
         active = (h.detach()[:, 0] > 0).long()
         self._counts.add(active, active)
+        self._counts.factored(active)
         with torch.enable_grad():
             field, jacobian = self._with_jacobian(t_next, base + z)
             factored = jacobian.shifted((h / lead).detach()[:, 0])
@@ -189,8 +208,9 @@ class BdfStepper(ImplicitStepper):
             norms.append(rms_norm(self._tolerance.weighted(back(error), back(y), back(y1))))
             errors.append(error)
         every = torch.stack(norms)  # (5, B), order 1 first
-        order = self._order
-        own = every.gather(0, order[None] - 1)[0]
+        order, starting = self._order, self._known <= STARTING
+        judged = torch.where(starting, 1, order)
+        own = every.gather(0, judged[None] - 1)[0]
         grown = []
         for place, bias in ((order - 1, 6.0), (order, 6.0), (order + 1, 10.0)):
             there = every.gather(0, (place.clamp(1, HIGHEST) - 1)[None])[0]
@@ -202,7 +222,9 @@ class BdfStepper(ImplicitStepper):
         rise = may_rise & (above < torch.where(fall, below, same))
         self._next = torch.where(rise, order + 1, torch.where(fall, order - 1, order))
         self._lower = torch.where(fall | (may_fall & ~rows), order - 1, order)
-        chosen = torch.where(own <= 1, self._next, self._lower)
+        self._next = torch.where(starting, 2, self._next)
+        self._lower = torch.where(starting, 2, self._lower)
+        chosen = torch.where(starting, 1, torch.where(own <= 1, self._next, self._lower))
         best = every.gather(0, chosen[None] - 1)[0]
         # A refused row stays refused, an accepted one accepted, whatever another order says.
         wanted = _root(best, chosen + 1) ** 2
@@ -211,7 +233,7 @@ class BdfStepper(ImplicitStepper):
         wanted = torch.maximum(wanted, least.to(wanted.dtype))
         error = torch.zeros_like(errors[0])
         for p, each in enumerate(errors, start=1):
-            error = torch.where((order == p)[:, None], each, error)
+            error = torch.where((judged == p)[:, None], each, error)
         return error * (wanted / own.clamp_min(1e-30))[:, None]
 
     def polynomial(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, y1: Tensor) -> Tensor:

@@ -1,12 +1,13 @@
 """Newton's iteration with a matrix that is kept, for all rows at once, each on its own account."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from solver.norms import power, rms_norm
+from solver.norms import power
 
 LIMIT, TIGHT_LIMIT = 8, 30  # iterations
 FASTEST = 0.02  # what a rate is remembered as at least: smaller ones are made of rounding errors
@@ -18,7 +19,7 @@ RENEW = (8, 14, 20, 25)  # iterations of it after which all slow rows get one
 class Solved(NamedTuple):
     """How Newton's iteration ended, rows on their own."""
 
-    z: Tensor  # (B, N)
+    z: Tensor  # (B, N), or (S, B, N)
     ok: Tensor  # (B,) bool, converged, or had nothing to do
     finite: Tensor  # (B,) bool, nothing was NaN or infinite
     iterations: Tensor  # (B,) int64
@@ -39,8 +40,7 @@ class Iterated(NamedTuple):
     ok: Tensor
     finite: Tensor
     iterations: Tensor
-    known: Tensor  # (B,) rate / (1 - rate) as measured last
-    rate: Tensor
+    rate: Tensor  # (B,) as measured last, 0 where it was not
     norm: Tensor  # (B,) of the last correction, in tolerances
 
 
@@ -122,22 +122,23 @@ class Newton:
         """Solve `residual(z) = 0`.
 
         Args:
-            residual: `(B, N) -> (B, N)`, one evaluation for all rows.
-            correct: solves with the matrix, `(B, N) -> (B, N)`.
-            z: first guess `(B, N)`.
+            residual: of all rows, shaped like `z`.
+            correct: solves with the matrix, likewise.
+            z: first guess `(B, N)`, or `(S, B, N)` where a row has S parts.
             scale: tolerance of each unknown, `(B, N)`.
             size: size of each unknown, `(B, N)`, for what rounding does to it.
             active: rows to solve for, `(B,)` bool.
             renew: makes a new matrix at `z` for `rows (B,)`; used in tight mode.
         """
-        fine = self._fine * size + torch.finfo(z.dtype).tiny
+        fine = self._fine * size + torch.finfo(z.dtype).tiny if self._tight else size
+        count = z.shape[-1] * (len(z) if z.ndim == 3 else 1)
+        per_scale = 1 / (scale * math.sqrt(max(count, 1)))
         begun = Iterated(
             z,
             active,
             ~active,
             torch.ones_like(active),
             torch.zeros_like(active, dtype=torch.int64),
-            self.rate,
             torch.zeros_like(self.rate),
             torch.ones_like(self.rate),
         )
@@ -146,13 +147,23 @@ class Newton:
             if renew is not None and number > 1:
                 self._renew(renew, number - 1, now)
             step = correct(residual(now.z))
-            norm = rms_norm(step / scale)
-            return self._judged(number, now, step, norm, fine, number > RENEW[0] or renew is None)
+            norm = torch.linalg.vector_norm(step * per_scale, dim=(0, 2) if step.ndim == 3 else -1)
+            if self._tight:
+                renewed = number > RENEW[0] or renew is None
+                return self._near_rounding(number, now, step, norm, fine, renewed)
+            return self._near_tolerance(number, now, step, norm)
 
         last = self._repeat(iterate, begun)
-        self.rate = torch.where(last.known.isfinite(), last.known, 1.0)
+        rate = last.rate
+        known = torch.where(last.iterations > 1, self._eta(rate).clamp_min(FASTEST), self.rate)
+        self.rate = torch.where((rate < 1) & known.isfinite(), known, 1.0)
         self._note(last.iterations, active)
-        return Solved(last.z, last.ok, last.finite, last.iterations, last.rate)
+        return Solved(last.z, last.ok, last.finite & rate.isfinite(), last.iterations, rate)
+
+    def _eta(self, rate: Tensor) -> Tensor:
+        """Return `rate / (1 - rate)`, so large for rates from 1 on that nothing is small."""
+        slower = rate.clamp(max=1 - self._eps)
+        return slower / (1 - slower)
 
     def _repeat(self, iterate: Callable[[int, Iterated], Iterated], now: Iterated) -> Iterated:
         """Iterate while some row has not ended, as often as allowed."""
@@ -162,34 +173,43 @@ class Newton:
             now = iterate(number, now)
         return now
 
-    def _judged(
+    def _near_tolerance(self, number: int, now: Iterated, step: Tensor, norm: Tensor) -> Iterated:
+        """Take over a correction; go on where what is left is not yet small beside the tolerance.
+
+        A comparison with NaN is False, which counts as lost.
+        """
+        going, rate, finite = now.going, now.rate, now.finite
+        if number:
+            rate = torch.where(going, norm / now.norm, rate)
+            left = self._eta(rate) * norm
+            rest = self._limit - 1 - number
+            hopeful = left * power(rate.clamp(max=1.0), rest) <= self._kappa
+        else:
+            left = power(self.rate, 0.8).clamp(max=1 / self._eps) * norm
+            hopeful = norm.isfinite()
+            finite = hopeful | ~going
+        done = left <= self._kappa
+        z = torch.where(going[:, None], now.z - step, now.z)
+        ok = now.ok | (going & done)
+        going, iterations = going & hopeful & ~done, now.iterations + going
+        return Iterated(z, going, ok, finite, iterations, rate, norm)
+
+    def _near_rounding(
         self, number: int, now: Iterated, step: Tensor, norm: Tensor, fine: Tensor, renewed: bool
     ) -> Iterated:
-        """Take over a correction; say which rows have converged, and which never will."""
-        going, first, rate, known = now.going, number == 0, now.rate, now.known
-        if first:
-            eta = power(known, 0.8)
-        else:
+        """Take over a correction; go on where the next may still be better than rounding."""
+        going, rate, first = now.going, now.rate, number == 0
+        if not first:
             rate = torch.where(going, norm / now.norm, rate)
-            eta = torch.where(rate < 1, rate / (1 - rate), torch.inf)
-            known = torch.where(going, eta.clamp_min(FASTEST), known)
         good = norm.isfinite()
         finite = now.finite & (good | ~going)
         z = torch.where((going & good)[:, None], now.z - step, now.z)
-        lost = ~good
-        if self._tight:
-            done = self._at_rounding(step, norm, fine, rate, first, renewed)
-            if not first:
-                lost = lost | ((rate > 1e3) & (norm > self._kappa))
-        else:
-            done = eta * norm <= self._kappa
-            if not first:
-                done = done | (norm == 0)
-                left = self._limit - 1 - number
-                lost = lost | (rate >= 1) | (eta * norm * power(rate, left) > self._kappa)
+        done, lost = self._at_rounding(step, norm, fine, rate, first, renewed), ~good
+        if not first:
+            lost = lost | ((rate > 1e3) & (norm > self._kappa))
         ok = now.ok | (going & done & good)
-        iterations = now.iterations + going
-        return Iterated(z, going & ~done & ~lost, ok, finite, iterations, known, rate, norm)
+        going, iterations = going & ~done & ~lost, now.iterations + going
+        return Iterated(z, going, ok, finite, iterations, rate, norm)
 
     def _renew(self, renew: Callable[[Tensor, Tensor], None], number: int, now: Iterated) -> None:
         """Make a new matrix for the rows that iteration `number` has left slow, in tight mode."""
@@ -212,7 +232,8 @@ class Newton:
 
         Slow may also be who has an old matrix, which is known once there is a new one.
         """
-        tiny = ((step.abs() <= fine).all(dim=1)) | (norm == 0)
+        below = (step.abs() <= fine).all(dim=-1)
+        tiny = (below.all(dim=0) if step.ndim == 3 else below) | (norm == 0)
         if first:
             return tiny
         small = (rate >= 0.5) & (norm <= (1e-4 if renewed else 1e-8))

@@ -125,13 +125,25 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
             device=like.device,
         )
         self._quiet = torch.no_grad if graph else nullcontext
+        self._in_place = not graph  # whether stages may share a buffer
+        self._rows = {  # the same weights for such a buffer
+            "a": [self._tensor(row) for row in self._a],
+            "g": [self._tensor([self._gamma * x for x in row]) for row in self._g],
+            "ends": [self._tensor(self._m), self._tensor(self._error)],
+        }
         self._by_time: Tensor | None = None  # (B, D)
-        self._u: list[Tensor] = []
+        self._u: Sequence[Tensor] = []
+
+    def _tensor(self, numbers: Sequence[float]) -> Tensor:
+        return torch.tensor(numbers, dtype=self._real, device=self._like.device)
 
     def attempt(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Trial:
         """Try one step; the estimate of its error is not part of autograd's graph."""
         y = self._field.real(y)
         self._linearise(t, y, self._active(dt))
+        if self._in_place and type(y) is Tensor:
+            y1, error = self._solve_in_place(t, dt, t_next, y)
+            return Trial(self._field.back(y1), self._field.back(error))
         y1 = self._solve(t, dt, t_next, y)
         with self._quiet():
             error = self._field.back(_sum(self._u, self._error))
@@ -159,7 +171,9 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
             jacobian = jacobian.at_rest(self._resting[:, 0])
         h = dt.to(self._real)[:, None]
         hg = h * self._gamma
-        factored = jacobian.shifted(hg[:, 0], self._active(dt))
+        active = self._active(dt)
+        factored = jacobian.shifted(hg[:, 0], active)
+        self._counts.factored(active)
         u: list[Tensor] = []
         for i, c in enumerate(self._c):
             if i and not self._repeats[i]:
@@ -172,8 +186,47 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
                 right = torch.add(right, _sum(u, self._g[i]), alpha=self._gamma)
             u.append(factored.solve(right))
         self._u = u
-        self._counts.add(self._active(dt) * (len(self._c) - 1 - sum(self._repeats)))
+        self._counts.add(active * (len(self._c) - 1 - sum(self._repeats)))
         return y + _sum(u, self._m)
+
+    def _solve_in_place(
+        self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return what `_solve` does, and the error: stages in one buffer, a sum in one operation.
+
+        The buffer is new in every attempt, so what has been read of the last one stays.
+        """
+        slope, jacobian, by_time = self._start, self._j, self._by_time
+        assert jacobian is not None
+        assert by_time is not None
+        if self._resting is not None:
+            slope, by_time = (x.masked_fill(self._resting, 0.0) for x in (slope, by_time))
+            jacobian = jacobian.at_rest(self._resting[:, 0])
+        h = dt.to(self._real)[:, None]
+        hg = h * self._gamma
+        active = self._active(dt)
+        factored = jacobian.shifted(hg[:, 0], active)
+        self._counts.factored(active)
+        u = y.new_empty((len(self._c), *y.shape))
+        flat, start = u.view(len(u), -1), y.reshape(-1)
+        moving = (hg * h) * by_time
+        for i, c in enumerate(self._c):
+            known = flat[:i].t()
+            if i and not self._repeats[i]:
+                time = t_next if c == 1 else torch.add(t, dt, alpha=c)
+                state = torch.addmv(start, known, self._rows["a"][i]).view(y.shape)
+                slope = self._slope(time, state)
+            right = hg * slope
+            if i:
+                right += torch.mv(known, self._rows["g"][i]).view(y.shape)
+            if self._d[i]:
+                right.add_(moving, alpha=self._d[i])
+            u[i] = factored.solve(right)
+        self._u = u.unbind(0)
+        self._counts.add(active * (len(self._c) - 1 - sum(self._repeats)))
+        step, error = self._rows["ends"]
+        y1 = torch.addmv(start, flat.t(), step).view(y.shape)
+        return y1, torch.mv(flat.t(), error).view(y.shape)
 
     def replay(
         self,
@@ -192,7 +245,7 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
 
     def polynomial(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor, y1: Tensor) -> Tensor:
         """Return the dense output of the attempt just made."""
-        u = torch.stack(self._u)
+        u = torch.stack(tuple(self._u))
         dtype = torch.promote_types(self._interpolant.dtype, u.dtype)
         out = torch.tensordot(self._interpolant.t().to(dtype), u.to(dtype), dims=1)
         return self._field.back(out)
@@ -221,7 +274,7 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
 
     def slopes(self) -> Tensor:
         """Return the stages of the attempt just made, `(S, B, D)`."""
-        return self._field.back(torch.stack(self._u))
+        return self._field.back(torch.stack(tuple(self._u)))
 
 
 def _sum(u: Sequence[Tensor], weights: Sequence[float]) -> Tensor:

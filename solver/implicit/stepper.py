@@ -18,7 +18,8 @@ from solver.problem import Field, real_dtype
 T = TypeVar("T")
 GOLDEN = 0.6180339887498949
 PRODUCTS = 4  # with the Jacobian, to estimate its spectral radius
-FAR, OLD = 10.0, 30  # growth of the step, and attempts, after which a Jacobian is taken anew
+# Growth of the step (at most 10 at once), and attempts, after which a Jacobian is taken anew.
+FAR, OLD = 9.9, 30
 SLOW = 1e-3  # rate of Newton's iteration above which the next step wants a new Jacobian
 
 

@@ -27,6 +27,7 @@ class Counts:
         """Start from zero for the rows of `like (B, D)`."""
         self.f_evals = torch.zeros(len(like), dtype=torch.int64, device=like.device)
         self.jac_evals, self.newton_iterations = self.f_evals, self.f_evals
+        self.factorizations = self.f_evals
 
     def add(
         self, f_evals: Tensor, jac_evals: Tensor | None = None, iterations: Tensor | None = None
@@ -38,13 +39,17 @@ class Counts:
         if iterations is not None:
             self.newton_iterations = self.newton_iterations + iterations
 
-    def kept(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what has been counted so far, for `restore`."""
-        return self.f_evals, self.jac_evals, self.newton_iterations
+    def factored(self, rows: Tensor) -> None:
+        """Count a matrix that was factored for `rows (B,)` bool."""
+        self.factorizations = self.factorizations + rows.long()
 
-    def restore(self, counted: tuple[Tensor, Tensor, Tensor]) -> None:
+    def kept(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return what has been counted so far, for `restore`."""
+        return self.f_evals, self.jac_evals, self.newton_iterations, self.factorizations
+
+    def restore(self, counted: tuple[Tensor, Tensor, Tensor, Tensor]) -> None:
         """Forget what was counted since `kept`, as it was done twice."""
-        self.f_evals, self.jac_evals, self.newton_iterations = counted
+        self.f_evals, self.jac_evals, self.newton_iterations, self.factorizations = counted
 
 
 class Stepper(ABC):
@@ -73,6 +78,21 @@ class Stepper(ABC):
     @abstractmethod
     def start_slope(self) -> Tensor:
         """The slope the next attempt starts from, `(B, D)`; to be read, not kept."""
+
+    @property
+    def knows_start(self) -> bool:
+        """Whether `start_slope` is that of the next attempt already."""
+        return True
+
+    def of_rows(self, rows: Tensor, field: Field, like: Tensor) -> "Stepper | None":
+        """Return a stepper that goes on with some rows alone, None where that is not possible.
+
+        Args:
+            rows: which ones, `(n,)` int64.
+            field: the vector field of these.
+            like: their states `(n, D)`.
+        """
+        return None
 
     @abstractmethod
     def replace_start(self, slope: Tensor) -> None:

@@ -270,6 +270,19 @@ class ExplicitStepper(ReplayingStepper):
         """The slope the next attempt starts from."""
         return self._stages.get(0)
 
+    @property
+    def knows_start(self) -> bool:
+        """Whether the slope at the start has been evaluated."""
+        return not self._stale
+
+    def of_rows(self, rows: Tensor, field: Field, like: Tensor) -> "ExplicitStepper":
+        """Return a stepper that goes on with some rows alone."""
+        other = copy.copy(self)
+        other._field = field
+        other._stages = type(self._stages)(self.stages + self.interpolant_evals, like)
+        other.begin(self.start_slope[rows])
+        return other
+
     def replace_start(self, slope: Tensor) -> None:
         """Let the next attempt start from `slope (B, D)`."""
         self._stages.put(0, slope)

@@ -36,7 +36,7 @@ class Attempts:
     error_order: int
     probe: "Probe | None" = None  # of the steps' slopes, if wanted
     choice: Tensor | None = None  # (n, B) int64, see `Stepper.choice`
-    counted: Tensor | None = None  # (n, 3, B) evaluations, Jacobians, Newton iterations, if wanted
+    counted: Tensor | None = None  # (n, 4, B), see `solver.methods.base.Counts.kept`
 
     @cached_property
     def shares(self) -> Mapping[str, Tensor]:

@@ -1,4 +1,4 @@
-"""What implicit steps cost: iterations and Jacobians of each attempt."""
+"""What implicit steps cost: iterations, Jacobians and factorizations of each attempt."""
 
 from typing import ClassVar, final
 
@@ -26,6 +26,17 @@ class JacobianEvals(_Counted):
 
     name, title, place = "jac_evals", "Jacobians", 1
     help = "How often df/dy was evaluated for this attempt; implicit methods keep it while they can"
+
+
+@final
+class Factorizations(_Counted):
+    """Matrices factored for an attempt."""
+
+    name, title, place = "factorizations", "LU factorizations", 3
+    help = (
+        "How many matrices were factored for this attempt; a method with real and complex systems "
+        "counts each."
+    )
 
 
 @final

@@ -28,7 +28,10 @@ class _Eigenvalue(Statistic):
             return attempts.error_ratio * torch.nan
         found = largest_eigenvalue(probe.vectors)[self.real]
         rate = probe.spread(found / probe.dt.to(found.dtype))
-        return torch.where(attempts.running, rate * attempts.dt.to(rate.dtype), 0.0)
+        size = rate * attempts.dt.to(rate.dtype)
+        if type(size) is Tensor:  # of which there is no copy elsewhere
+            return size.masked_fill_(~attempts.running, 0.0)
+        return torch.where(attempts.running, size, 0.0)
 
 
 @final
@@ -72,8 +75,13 @@ def products(x: Any, axis: int) -> tuple[Any, Any, Any]:
 
     The last without the pair that comes first; None where there is nothing else.
     """
-    square, beside = (x * x).sum(axis), (x[:, 1:] * x[:, :-1]).sum(axis)
-    return square, beside, (x[:, 4:] * x[:, 2:-2]).sum(axis) if x.shape[1] > 2 else None
+    square, beside = _total(x * x, axis), _total(x[:, 1:] * x[:, :-1], axis)
+    return square, beside, _total(x[:, 4:] * x[:, 2:-2], axis) if x.shape[1] > 2 else None
+
+
+def _total(x: Any, axis: int) -> Any:
+    """Return the sum over an axis; numpy's method would first ask what else might be wanted."""
+    return np.add.reduce(x, axis) if type(x) is np.ndarray else x.sum(axis)
 
 
 def by_products(xp: Any, square: Any, beside: Any, across: Any = None) -> tuple[Any, Any]:
@@ -98,9 +106,9 @@ def by_products(xp: Any, square: Any, beside: Any, across: Any = None) -> tuple[
     size, real = capped, real * (capped / size)
     count = across.shape[1]
     weight = 1 / square[:, 2:]
-    g11, r1 = (square[:, 1:-1] * weight).sum(1), (beside[:, 1:] * weight).sum(1)
-    g10, g00 = (beside[:, :-1] * weight).sum(1), (square[:, :-2] * weight).sum(1)
-    r0 = (across * weight).sum(1)
+    g11, r1 = _total(square[:, 1:-1] * weight, 1), _total(beside[:, 1:] * weight, 1)
+    g10, g00 = _total(beside[:, :-1] * weight, 1), _total(square[:, :-2] * weight, 1)
+    r0 = _total(across * weight, 1)
     single = r1 / g11
     determinant = g11 * g00 - g10 * g10
     a, b = (r1 * g00 - r0 * g10) / determinant, (g11 * r0 - g10 * r1) / determinant

@@ -71,8 +71,10 @@ class Counts(NamedTuple):
     """What one solve took, and how far off it ended, in tolerances."""
 
     accepted: int
-    evaluations: int
+    evaluations: int  # without those that differences for a Jacobian took
     y1: np.ndarray
+    jacobians: int = 0
+    factorizations: int = 0
 
 
 def ours(case: Case, rtol: float, **options: Any) -> Counts:
@@ -88,7 +90,11 @@ def ours(case: Case, rtol: float, **options: Any) -> Counts:
         )
     sol.raise_if_failed()
     stats = sol.stats
-    return Counts(int(stats.n_accepted[0]), int(stats.n_f_evals[0]), sol.y_reached[0].numpy())
+    jacobians, factored = int(stats.n_jac_evals[0]), int(stats.n_factorizations[0])
+    evaluations = int(stats.n_f_evals[0])
+    return Counts(
+        int(stats.n_accepted[0]), evaluations, sol.y_reached[0].numpy(), jacobians, factored
+    )
 
 
 def scipys(case: Case, rtol: float, method: str) -> Counts:
@@ -97,7 +103,7 @@ def scipys(case: Case, rtol: float, method: str) -> Counts:
         lambda t, y: case.field(*y), (0, case.t1), case.y0, method=method, rtol=rtol,
         atol=rtol * case.atol,
     )  # fmt: skip
-    return Counts(len(found.t) - 1, found.nfev, found.y[:, -1])
+    return Counts(len(found.t) - 1, found.nfev, found.y[:, -1], found.njev, found.nlu)
 
 
 def diffraxs(case: Case, rtol: float) -> Counts:
@@ -129,8 +135,9 @@ def main() -> None:
     options = parser.parse_args()
     with_diffrax = importlib.util.find_spec("diffrax") is not None
     print(describe_machine(["torch", "scipy", *(["diffrax"] if with_diffrax else [])]))
-    print("| case | rtol | method | steps | of | ratio | evaluations | of | ratio | error | of |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    header = "case | rtol | method | steps | of | ratio | evaluations | of | ratio | Jacobians | of"
+    header += " | LU | of | error | of"
+    print(f"| {header} |\n|{' --- |' * (header.count('|') + 1)}")
     for name in options.cases:
         case = CASES[name]
         true = scipys(case, 1e-11, "Radau").y1
@@ -150,7 +157,9 @@ def main() -> None:
                 print(
                     f"| {name} | {rtol:g} | {mine} / {peer} | {found.accepted} | {theirs.accepted} "
                     f"| {found.accepted / theirs.accepted:.2f} | {evals[0]} | {evals[1]} "
-                    f"| {evals[2]} | {off(found, true, rtol, case):.2f} "
+                    f"| {evals[2]} | {found.jacobians} | {theirs.jacobians or '-'} "
+                    f"| {found.factorizations} | {theirs.factorizations or '-'} "
+                    f"| {off(found, true, rtol, case):.2f} "
                     f"| {off(theirs, true, rtol, case):.2f} |"
                 )
 

@@ -122,6 +122,7 @@ def _feed(
             n_f_evals=2 + 6 * counts,
             n_jac_evals=counts * 0,
             n_newton_iterations=counts * 0,
+            n_factorizations=counts * 0,
             n_f_calls=2 + 6 * attempts,
             n_rows_evaluated=batch * (2 + 6 * attempts),
             wall_seconds=0.5,

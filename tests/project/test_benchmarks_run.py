@@ -19,6 +19,8 @@ SMALLEST = {
     ),
     "adjoints.py": ("--small", "--steps", "20", "--rounds", "1"),
     "stiff.py": ("--batch", "2", "--rows", "1"),
+    "robertson_batch.py": ("--batch", "2", "--rtol", "1e-3", "--methods", "rodas5p"),
+    "stiff_cases.py": ("--only", "curtiss_hirschfelder", "--methods", "rodas5p"),
     "stiff_counts.py": ("--rtol", "1e-3", "--cases", "hires"),
     "stiffness.py": ("--batch", "2", "--rounds", "1"),
     "torchdiffeq_drop_in.py": ("--only", "bouncing_ball", "--rounds", "1"),

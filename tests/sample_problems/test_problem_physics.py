@@ -24,6 +24,7 @@ from sample_problems.medical_akzo import MedicalAkzo
 from sample_problems.neural_ode import NeuralODE
 from sample_problems.pleiades import Pleiades
 from sample_problems.pollution import Pollution
+from sample_problems.ring_modulator import RingModulator
 from sample_problems.robertson import Robertson
 from sample_problems.train_neural_ode import spiral, store, train
 from sample_problems.van_der_pol_phases import VanDerPolPhases
@@ -260,4 +261,19 @@ def test_cahn_hilliard_keeps_the_mean():
     _, ys = solve(built, method="rodas5p", rtol=1e-6, atol=1e-9)
     torch.testing.assert_close(
         ys.mean(dim=2), ys[:, :1].mean(dim=2).expand(3, 5), atol=1e-9, rtol=0
+    )
+
+
+def test_the_ring_modulator_ends_where_the_test_set_says():
+    """Voltages and currents at 1 ms, stray capacitances of 2 pF; tens of thousands of steps."""
+    built = RingModulator().build(batch=1, spread=None)
+    _, ys = solve(built, t1=1e-3, n=2, method="rodas5p", rtol=1e-6, atol=1e-9, engine="compiled")
+    published = [
+        *(-0.0233905735848674, -0.00736748548554082, 0.258295670929117, -0.406446572128345),
+        *(-0.403945566514979, 0.260796676542294, 0.110676186126997, 2.93990434243560e-7),
+        *(-2.84002993364233e-8, 7.26719826726455e-4, 7.92948719696084e-4, -7.25528349569896e-4),
+        *(-7.94140196852652e-4, 7.08849541697611e-5, 2.39005907523657e-5),
+    ]
+    torch.testing.assert_close(
+        ys[0, -1], torch.tensor(published, dtype=torch.float64), rtol=1e-4, atol=0
     )

@@ -426,7 +426,13 @@ def test_a_solve_that_watched_for_nothing_says_so():
         _ = sol.event_times
 
 
-@pytest.mark.parametrize("method", ["tsit5", "dopri5", "vern7", "dopri8", "bosh3"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        *("tsit5", "dopri5", "vern7", "dopri8", "bosh3", "rodas5p", "rodas4", "ros3p"),
+        *("kvaerno5", "kvaerno3", "kencarp4", "trbdf2", "radau5", "bdf", "auto", "rkc2"),
+    ],
+)
 def test_the_bouncing_ball_of_the_literature_bounces_when_it_should(method):
     path = Path(__file__).parents[1] / "reference" / "events" / "bouncing_ball.json"
     case = json.loads(path.read_text())
@@ -455,6 +461,56 @@ def test_the_bouncing_ball_of_the_literature_bounces_when_it_should(method):
         assert errors.max() <= check["max_rel_err_max_norm"]
         speed = restitution * sol.event_states[row, :, 1].abs()
         torch.testing.assert_close(speed, torch.tensor(case["events"]["speed_after"], dtype=F64))
+
+
+FAMILIES = ["dopri8", "rodas5p", "kvaerno5", "kencarp4", "radau5", "bdf", "auto"]
+
+
+@pytest.mark.parametrize("method", FAMILIES)
+def test_every_family_of_methods_finds_directions_rows_jumps_and_resets(method):
+    start = torch.tensor([[0.0, 1.0]] * 3, dtype=F64)
+    options = {"method": method, "rtol": 1e-8, "atol": 1e-10}
+    for direction, multiples in (("both", [1, 2, 3]), ("rising", [2]), ("falling", [1, 3])):
+        event = Event(x, direction, terminal=False)
+        sol = solve_ivp(oscillator, start, t0=0.0, t1=10.0, events=event, **options)
+        wanted = math.pi * torch.tensor(multiples, dtype=F64)
+        torch.testing.assert_close(sol.event_times, wanted.expand(3, -1), rtol=0, atol=1e-5)
+    level = torch.tensor([0.5, 0.7, 0.9], dtype=F64)
+    sol = solve_ivp(oscillator, start, t0=0.0, t1=10.0, **options,
+                    events=Event(lambda t, y: y[:, 0] - level, terminal=True))  # fmt: skip
+    torch.testing.assert_close(sol.t_reached, level.asin(), rtol=0, atol=1e-6)
+    sol = solve_ivp(
+        lambda t, y: torch.where(t[:, None] < 0.5, 1.0, -1.0) + 0 * y, torch.zeros(1, 1, dtype=F64),
+        t0=0.0, t1=1.0, jump_t=0.5, events=Event(lambda t, y: y[:, 0] - 0.25, terminal=False),
+        **options,
+    )  # fmt: skip
+    torch.testing.assert_close(sol.event_times[0], torch.tensor([0.25, 0.75], dtype=F64))
+    sol = solve_ivp(
+        lambda t, y: torch.stack([torch.ones_like(t), -1e3 * (y[:, 1] - y[:, 0].cos())], dim=1),
+        torch.tensor([[0.0, 1.0]], dtype=F64), t0=0.0, t1=4.5, **options,
+        events=Event(
+            lambda t, y: y[:, 0] - 1, apply=lambda t, y: y - y.new_tensor([1.0, 0.0])
+        ),
+    )  # fmt: skip
+    torch.testing.assert_close(sol.event_times[0], torch.arange(1.0, 5.0, dtype=F64))
+    sol = solve_ivp(lambda t, y: 50 - 50 * y, torch.zeros(2, 1, dtype=F64), t0=0.0, t1=100.0,
+                    events=SteadyState(1e-6, 1e-6), **options)  # fmt: skip
+    assert sol.status.tolist() == [Status.EVENT, Status.EVENT]
+
+
+@pytest.mark.parametrize("method", FAMILIES)
+def test_every_family_of_methods_has_the_gradient_of_an_event(method):
+    """It happens at pi / k, with a speed of -1 whatever k is."""
+    k = torch.tensor(1.3, dtype=F64, requires_grad=True)
+    sol = solve_ivp(
+        lambda t, y: torch.stack([y[:, 1], -k * k * y[:, 0]], dim=1),
+        torch.tensor([[0.0, 1.0]], dtype=F64), t0=0.0, t1=10.0, method=method, params=[k],
+        events=Event(x, "falling", terminal=True), rtol=1e-8, atol=1e-10,
+    )  # fmt: skip
+    (by_time,) = torch.autograd.grad(sol.event_times.sum(), k, retain_graph=True)
+    (by_speed,) = torch.autograd.grad(sol.event_states[0, 0, 1], k)
+    assert by_time.item() == pytest.approx(-math.pi / 1.3**2, rel=1e-5)
+    assert by_speed.item() == pytest.approx(0.0, abs=1e-4)
 
 
 @pytest.mark.parametrize("method", ["radau5", "rodas5p", "kvaerno5", "trbdf2", "gauss4"])

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -179,6 +180,17 @@ def test_an_exported_file_runs_on_its_own_and_gives_the_same(tmp_path, text):
             torch.tensor(ends).double(), wanted.y_reached[row], rtol=1e-6, atol=1e-6
         )
         assert f" {int(wanted.stats.n_steps[row])} attempts" in line
+
+
+def test_no_comment_decides_how_an_exported_file_is_read(tmp_path):
+    text = "# coding: utf-7\n# +AAo-raise SystemExit(7)\ndx = -x # \u2028 coding: utf-7 +AAo-import"
+    file = tmp_path / "exported.py"
+    file.write_text(export(read(text), {}), "utf-8")
+    with tokenize.open(file) as opened:
+        assert opened.encoding == "utf-8"
+        code = [line for line in opened.read().splitlines() if not line.startswith("#")]
+    assert not any("raise" in line and "failed" not in line for line in code)
+    assert read(text).title == "coding: utf-7"
 
 
 def test_kept_equations_are_listed_changed_and_deleted(tmp_path):

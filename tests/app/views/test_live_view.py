@@ -224,3 +224,42 @@ def test_problems_with_a_loss_offer_how_to_differentiate_it(open_view, no_proces
     app.button(key="do_run").click().run()
     assert not app.exception
     assert no_processes[-1]["gradient"] == "symplectic"
+
+
+TYPED = "# ![x](http://elsewhere/x.png) *loud*\ndx = -k * x\nk = 1 in 0.5..2"
+
+
+def test_equations_are_set_up_run_and_shown_by_a_title_that_is_only_text(
+    open_view, no_processes, tmp_path, monkeypatch
+):
+    app = open_view("live", run="whole")
+    app.session_state["equations"] = TYPED
+    app.selectbox(key="problem").set_value("equations")
+    app.run()
+    assert not app.exception
+    assert [latex.value for latex in app.latex if "-k" in latex.value]
+    app.button(key="do_run").click()
+    app.run()
+    asked = no_processes[-1]
+    assert asked["problem"] == TYPED
+    assert asked["spread"] == {"parameter": "k", "low": 0.5, "high": 2.0, "scale": "linear"}
+    assert asked["parameters"] == {"x0": 1.0}
+    app.session_state["equations"] = TYPED.replace("-k", "-kk") + "\ndy = 2x"
+    app.run()
+    assert app.button(key="do_run").disabled
+    assert any("line 2, column 7" in error.value for error in app.error)
+    assert "![" not in words(app)
+
+
+def test_titles_from_a_run_are_only_text(open_view, recorded, no_processes):
+    meta = recorded / "whole" / "run.json"
+    before = meta.read_text("utf-8")
+    about = json.loads(before)
+    about["spec"] = {"problem": TYPED, "method": "![y](http://elsewhere/y.png)"}
+    try:
+        meta.write_text(json.dumps(about), "utf-8")
+        app = open_view("live", run="whole")
+        assert "loud" in app.title[0].value
+        assert "![" not in words(app)
+    finally:
+        meta.write_text(before, "utf-8")

@@ -54,19 +54,39 @@ def test_gradients_by_robertsons_rates_match_differences(method, adjoint):
 
 def test_gradients_through_bdf_match_differences():
     """Over fixed steps; the orders they take follow from errors and are constants, too."""
-    y0 = torch.full((3, 1), 0.5, dtype=F64)
 
     def end(k):
-        sol = solve_ivp(
-            lambda t, y: -k * (y - torch.cos(t)[:, None]) * y, y0,
-            t0=0.0, t1=0.8, method="bdf", controller="fixed", dt0=0.02,
-        )  # fmt: skip
-        return sol.ys[0, 0, 0]
+        options: Any = {"t0": 0.0, "t1": 0.02, "controller": "fixed", "dt0": 1e-3}
+        ys = solve_ivp(robertson, START, args=k, method="bdf", **options).ys[0, 0]
+        return ys[1] * 1e4 + ys[2]
 
-    k = torch.full((1, 1), 5.0, dtype=F64)
-    leaf = k.clone().requires_grad_()
-    (got,) = torch.autograd.grad(end(leaf), leaf)
-    torch.testing.assert_close(got, differences(end, k), rtol=1e-6, atol=0)
+    k = ROBERTSON.clone().requires_grad_()
+    (got,) = torch.autograd.grad(end(k), k)
+    torch.testing.assert_close(got, differences(end, ROBERTSON), rtol=1e-8, atol=0)
+
+
+@pytest.mark.parametrize("adjoint", ["backprop", "symplectic"])
+@pytest.mark.parametrize("method", ["kencarp3", "kencarp4"])
+def test_gradients_by_rates_in_both_parts_of_a_field_match_differences(method, adjoint):
+    def slow(t, y, k):
+        rate = k[:, 0] * y[:, 0]
+        return torch.stack([-rate, rate, 0 * rate], dim=-1)
+
+    def quick(t, y, k):
+        _, b, c = y.unbind(-1)
+        fast, very_fast = k[:, 1] * b * c, k[:, 2] * b * b
+        return torch.stack([fast, -fast - very_fast, very_fast], dim=-1)
+
+    def end(k):
+        options: Any = {"t0": 0.0, "t1": 0.02, "controller": "fixed", "dt0": 1e-3}
+        ys = solve_ivp(
+            (slow, quick), START, args=k, method=method, adjoint=adjoint, **options
+        ).ys[0, 0]  # fmt: skip
+        return ys[1] * 1e4 + ys[2]
+
+    k = ROBERTSON.clone().requires_grad_()
+    (got,) = torch.autograd.grad(end(k), k)
+    torch.testing.assert_close(got, differences(end, ROBERTSON), rtol=1e-8, atol=0)
 
 
 @pytest.mark.parametrize("adjoint", ["backprop", "symplectic", "aca"])
