@@ -45,6 +45,11 @@ STYLE = """
 .st-key-sql textarea, .st-key-equations textarea {
   font-family: var(--st-code-font, monospace); font-size: 0.9rem;
 }
+[data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] :is(p, code) {
+  opacity: 1; color: color-mix(in srgb, var(--st-text-color) 80%, var(--st-background-color)); }
+button kbd, a kbd { opacity: 1 !important; color: inherit !important; }
+[data-testid="stSliderThumbValue"] p, button[data-selected="true"] p {
+  color: var(--st-text-color) !important; }
 @media (max-width: 900px) { [class*="st-key-pair_"] [data-testid="stColumn"] { min-width: 100%; } }
 @media (prefers-reduced-motion: reduce) {
   * { animation: none !important; transition: none !important; }
