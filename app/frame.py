@@ -46,10 +46,10 @@ STYLE = """
   font-family: var(--st-code-font, monospace); font-size: 0.9rem;
 }
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] :is(p, code) {
-  opacity: 1; color: color-mix(in srgb, var(--st-text-color) 80%, var(--st-background-color)); }
+  opacity: 1; color: light-dark(#5b6472, #9aa4b2); }
 button kbd, a kbd { opacity: 1 !important; color: inherit !important; }
 [data-testid="stSliderThumbValue"] p, button[data-selected="true"] p {
-  color: var(--st-text-color) !important; }
+  color: light-dark(#1c2330, #e8ebf0) !important; }
 @media (max-width: 900px) { [class*="st-key-pair_"] [data-testid="stColumn"] { min-width: 100%; } }
 @media (prefers-reduced-motion: reduce) {
   * { animation: none !important; transition: none !important; }

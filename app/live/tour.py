@@ -52,7 +52,7 @@ def draw(shown: Shown) -> None:
         return
     title, text, place = STEPS[step]
     st.html(
-        f"<style>{place} {{ outline: 2px solid var(--st-primary-color); outline-offset: 6px; "
+        f"<style>{place} {{ outline: 2px solid light-dark(#0b62a4, #56b4e9); outline-offset: 6px; "
         "border-radius: 6px; }</style>"
     )
     with st.container(border=True, key="tour", gap="xsmall"):
