@@ -40,20 +40,20 @@ def listed() -> "pd.DataFrame":
     import pandas as pd
 
     known, lines = _summaries(), []
-    for name in run_names():
-        path = session.run_path(name)
-        if path is None:
-            continue
-        now = stamp(path)
-        held = known.get(str(path))
+    damaged = _damaged()
+    for name, folder in run_names().items():
+        held = None if folder is None else known.get(folder)
+        now = () if folder is None else stamp(folder)
         if held is None or held[0] != now:
-            line = summary(path)
+            path = session.run_path(name)  # which resolves links, and takes its time
+            line = None if path is None else summary(path)
             if line is None:
                 continue
             held = (now, line)
-            if line["status"] not in ("running", "empty"):
-                known[str(path)] = held
-        lines.append(held[1] | {"damaged": held[1]["damaged"] or str(path) in _damaged()})
+            if line["status"] not in ("running", "empty") and folder is not None:
+                known[folder] = held
+        line = held[1]
+        lines.append(line | {"damaged": True} if folder in damaged else line)
     table = pd.DataFrame(lines, columns=list(COLUMNS))
     table = table.sort_values("created", ascending=False, ignore_index=True)
     ours = session.examples()
@@ -73,17 +73,21 @@ def mark_damaged(path: Path) -> None:
     _damaged().add(str(path))
 
 
-def run_names() -> list[str]:
-    """Return the names of the folders that may hold a run."""
+def run_names() -> dict[str, str | None]:
+    """Return the names of the folders that may hold a run, with the folder where it is no link."""
+    root = str(session.runs_root())
     try:
-        names = [
-            entry.name
-            for entry in os.scandir(session.runs_root())
-            if entry.is_dir() and entry.name[0] != "."
-        ]
+        with os.scandir(root) as entries:
+            names = {
+                entry.name: None if entry.is_symlink() else f"{root}{os.sep}{entry.name}"
+                for entry in entries
+                if entry.is_dir() and entry.name[0] != "."
+            }
     except OSError:
-        names = []
-    return names + [name for name in session.examples() if name not in names]
+        names = {}
+    return names | {
+        name: str(session.EXAMPLES_PATH / name) for name in session.examples() if name not in names
+    }
 
 
 def summary(path: Path) -> dict[str, Any] | None:
@@ -101,12 +105,12 @@ def summary(path: Path) -> dict[str, Any] | None:
     return line
 
 
-def stamp(path: Path) -> Stamp:
+def stamp(folder: str) -> Stamp:
     """Return when the parts of a run last changed [ns]; new files show, longer ones do not."""
     found = []
     for name in STAMPED:
         try:
-            found.append(os.stat(path / name).st_mtime_ns)
+            found.append(os.stat(f"{folder}/{name}").st_mtime_ns)
         except OSError:
             found.append(0)
     return tuple(found)

@@ -17,8 +17,6 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from inspector.run import Run
 
 OPEN_RUNS = 4  # kept open in one tab
@@ -229,11 +227,6 @@ def open_run(run_id: str | None) -> "Run | None":
     return run
 
 
-def list_runs() -> "pd.DataFrame":
-    """List the runs folder, newest first (columns as `inspector.list_runs`)."""
-    return _listed(str(runs_root()))
-
-
 def keep_alive(path: Path, seconds: float = 5.0) -> None:
     """Tell the worker of a run that somebody looks, by its `lease`, if it has one."""
     if read_only():
@@ -242,13 +235,6 @@ def keep_alive(path: Path, seconds: float = 5.0) -> None:
     with suppress(OSError):
         if time.time() - lease.stat().st_mtime > seconds:
             os.utime(lease)
-
-
-@st.cache_data(ttl=1.0, show_spinner=False)
-def _listed(root: str) -> "pd.DataFrame":
-    from inspector import list_runs as listed
-
-    return listed(root)
 
 
 @st.cache_resource(show_spinner=False)

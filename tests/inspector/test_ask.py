@@ -63,6 +63,71 @@ def test_long_answers_are_cut_and_say_so(recorded):
 
 
 HOSTILE = [
+    "select * from read_csv_auto('/etc/passwd')",
+    "select * from read_ndjson_objects('/proc/self/environ')",
+    "select * from '/tmp/*.parquet'",
+    "select * from '~/.ssh/id_rsa'",
+    "select * from steps, lateral (select * from read_text('/etc/passwd'))",
+    "select * from steps order by (select max(content) from read_text('/etc/passwd'))",
+    "select exists(from glob('/etc/*'))",
+    "from glob('/etc/*')",
+    "from '/etc/passwd'",
+    "table duckdb_settings",
+    "pivot (from glob('/*')) on file",
+    "/* select 1 */ copy steps to '/tmp/stolen.csv'",
+    "-- select 1\npragma database_list",
+    "select 1 /* ; */ ; drop table steps --",
+    "copy steps to program 'id'",
+    "copy (select getenv('HOME')) to '/dev/stdout'",
+    "SeLeCt GeTeNv('HOME')",
+    "select \"getenv\"('HOME')",
+    "select main.getenv('HOME')",
+    "select steps.getenv('HOME') from steps",
+    "attach 'http://127.0.0.1:1/x.db'",
+    "attach ':memory:' as other; select 1",
+    "force install httpfs",
+    "install './evil.duckdb_extension'",
+    "load '/tmp/evil.duckdb_extension'",
+    "update extensions",
+    "set enable_external_access = true",
+    "set global lock_configuration = false",
+    "pragma enable_profiling; select 1",
+    "pragma temp_directory = '/tmp'",
+    "export database '/tmp/x' (format parquet)",
+    "create table x as select * from read_text('/etc/passwd')",
+    "create secret s (type s3)",
+    "create function f() as (select 1)",
+    "comment on table steps is 'x'",
+    "alter table steps add column x int",
+    "merge into steps using steps as s on true when matched then delete",
+    "truncate steps",
+    "execute x",
+    "deallocate x",
+    "use other",
+    "call duckdb_logs()",
+    "kill 1",
+    "explain select 1",
+    "explain copy steps to '/tmp/stolen.csv'",
+    "select * from sqlite_master",
+    "select * from duckdb_variables()",
+    "select * from duckdb_extensions()",
+    "select * from which_secret('x', 's3')",
+    "select * from summary((select 1))",
+    "select * from checkpoint()",
+    "select * from json_execute_serialized_sql(json_serialize_sql('select 1'))",
+    "select * from seq_scan('steps')",
+    "select * from steps.steps",
+    "select * from temp.main.steps",
+    "select * from system.information_schema.tables",
+    "insert into steps select * from steps returning *",
+    "with x as (delete from steps returning *) select * from x",
+    "with x as (insert into steps select * from steps returning *) select * from x",
+    "with x as (update steps set dt = 0 returning *) select * from x",
+    "select * from (with x as (delete from steps returning *) select * from x)",
+    "select nextval('x')",
+    "select set_config('memory_limit', '1TB')",
+    "select pg_read_file('/etc/passwd')",
+    "select current_setting('home_directory')",
     "select * from read_csv('/etc/passwd')",
     "select * from read_text('/etc/passwd')",
     "select * from read_blob('/etc/passwd')",
@@ -140,6 +205,38 @@ def test_a_hostile_or_wrong_query_is_refused_before_it_runs(query):
         with pytest.raises(RefusedQuery) as refused:
             check(connection, query)
         assert str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("select repeat('x', 1000000) as x from range(9000)", "64 MB|memory|given up"),
+        ("select repeat('x', 4000000000) as x", "memory|given up"),
+        ("select list(a.range) from range(100000000) a", "64 MB|memory|given up"),
+        ("with recursive r as (select 1 as i union all select i + 1 from r) select max(i) from r",
+         "given up|memory"),
+        ("select count(*) from range(100000) a, range(100000) b, range(100000) c "
+         "where a.range * b.range = c.range", "given up|memory"),
+    ],
+)  # fmt: skip
+def test_a_query_that_asks_for_too_much_ends_alone(recorded, query, said):
+    with pytest.raises(RefusedQuery, match=said):
+        ask(recorded, query, seconds=1.0)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select 1 as n -- ; copy steps to '/tmp/stolen.csv'",
+        "select /* pragma database_list */ 1 as n",
+        "select 'copy steps to x; drop table steps' as n",
+        'select "accepted" as n from steps limit 1',
+        "(select 1 as n)",
+        "from steps select count(*) as n",
+    ],
+)
+def test_what_only_looks_hostile_is_answered(recorded, query):
+    assert list(ask(recorded, query).table.columns) == ["n"]
 
 
 @pytest.mark.parametrize(
