@@ -12,6 +12,7 @@ from solver.norms import Tolerance, rms_norm
 from solver.problem import Field
 
 HIGHEST = 5
+LEAPT = 1.5  # times what equal steps divide the error by
 STARTING = 2  # states up to which a row has no estimate of order 2
 POINTS = HIGHEST + 1  # states kept, the last one first
 
@@ -203,7 +204,9 @@ class BdfStepper(ImplicitStepper):
         """Return the error as the controller is to see it; choose the orders to go on with."""
         norms, errors = [], []
         for p in range(1, POINTS):
-            error = (y1 - self._values[p]) / -self._s[p].detach()
+            # Of a step far shorter than those before, as behind a jump that made one shrink, the
+            # division would hide what has no smooth continuation.
+            error = (y1 - self._values[p]) / (-self._s[p].detach()).clamp(max=LEAPT * (p + 1))
             back = self._field.back
             norms.append(rms_norm(self._tolerance.weighted(back(error), back(y), back(y1))))
             errors.append(error)
