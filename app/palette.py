@@ -53,7 +53,7 @@ def dialog(views: Mapping[str, str]) -> None:
         key="palette_choice",
     )
     focus.first_field("palette_focus")
-    if chosen in views:
+    if chosen is not None and chosen in views:
         session.go_to(views[chosen])
     if chosen in runs:
         session.show_run(runs[chosen])

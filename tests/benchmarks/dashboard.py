@@ -1,4 +1,4 @@
-"""How fast the dashboard is: first picture, Run to first column, record to pixel, Cancel.
+"""How fast the dashboard is: first picture, Run to first column, record to pixel, load, Cancel.
 
 Run it as `python tests/benchmarks/dashboard.py`; it needs Playwright and a Chromium. Times are wall
 clock and depend on what else the machine does: the load average is printed with them.
@@ -93,6 +93,26 @@ def lag(page: Any, runs: Path, seconds: float) -> np.ndarray:
     return np.asarray(found)
 
 
+def load(page: Any, received: list[int], process: int, seconds: float) -> str:
+    """Return what a live page takes: bytes of a picture, long tasks, memory of the server."""
+    page.evaluate(
+        "() => { window.long = 0; new PerformanceObserver(l => l.getEntries().forEach("
+        "e => { window.long += e.duration; })).observe({entryTypes: ['longtask']}); }"
+    )
+    canvas = page.locator(".raster canvas")
+    received.clear()
+    before = int(canvas.get_attribute("data-frames") or 0)
+    page.wait_for_timeout(1000 * seconds)
+    drawn = max(int(canvas.get_attribute("data-frames") or 0) - before, 1)
+    busy = float(page.evaluate("() => window.long")) / (1000 * seconds)
+    status = Path(f"/proc/{process}/status").read_text()
+    memory = int(status.split("VmRSS:")[1].split()[0]) / 1024
+    return (
+        f"live page                 {sum(received) / drawn / 1000:6.0f} kB a picture, "
+        f"{drawn / seconds:.1f} pictures/s, long tasks {100 * busy:.0f} %, server {memory:.0f} MB"
+    )
+
+
 def main() -> None:
     """Measure and print."""
     from playwright.sync_api import sync_playwright
@@ -106,6 +126,11 @@ def main() -> None:
         server = browser_tools.Server(runs, Path(folder) / "log")
         try:
             page = chromium.new_context(viewport={"width": 1400, "height": 900}).new_page()
+            received: list[int] = []
+            page.on(
+                "websocket",
+                lambda ws: ws.on("framereceived", lambda data: received.append(len(data))),
+            )
             began = time.perf_counter()
             page.goto(f"{server.url}/?{SLOW}")
             until(page, lambda: page.locator("h1").count() > 0)
@@ -120,6 +145,7 @@ def main() -> None:
                 f"file -> pixel             {np.median(late):6.2f} s median, "
                 f"{np.quantile(late, 0.95):.2f} s p95, {len(late)} pictures"
             )
+            print(load(page, received, server.process.pid, 8.0))
             began = time.perf_counter()
             page.locator(".st-key-do_cancel button").first.click()
             until(page, lambda: "cancelled" in badge(page))
