@@ -67,7 +67,8 @@ def tab_to(page: Any, words: str, most: int = 150) -> None:
     """Press Tab until the element that has the focus says `words`."""
     for _ in range(most):
         page.keyboard.press("Tab")
-        if words in page.evaluate(FOCUS):
+        said = page.evaluate(FOCUS)
+        if words in said and len(said) < 80:  # and not the whole page, which takes the focus too
             return
     raise AssertionError(f"Tab never reaches {words!r}")
 
@@ -109,7 +110,7 @@ def test_gains_found_by_the_tuner_are_used_and_verified_by_keys(open_page, fresh
     until(page, lambda: text(page, ".st-key-chart_replay_check"), 60)
     tab_to(page, "Use these in Live")
     page.keyboard.press("Enter")
-    until(page, lambda: text(page, ".st-key-do_run") and "tuner" not in page.url, 30)
+    until(page, lambda: text(page, ".st-key-do_run"), 30)
     until(page, lambda: gain(page) not in ("", "0.2"), 30)
     press(page, "Control+Enter", lambda: "run=van_der_pol-" in page.url, 40)
     until(page, lambda: "finished" in text(page, ".stMain .stMarkdownBadge"), 60)
