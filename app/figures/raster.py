@@ -34,6 +34,7 @@ def raster_figure(found: "Raster", colours: Theme, *, title: str, height: int = 
     places = np.unique(np.linspace(0, len(found.instances) - 1, TICKS).round().astype(int))
     figure.add_trace(
         go.Heatmap(
+            name=title,
             z=values.astype(np.float32),
             x=found.attempt_edges.astype(np.int32),
             y=np.arange(len(found.instances) + 1, dtype=np.int32),

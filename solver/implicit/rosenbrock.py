@@ -125,7 +125,9 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
             device=like.device,
         )
         self._quiet = torch.no_grad if graph else nullcontext
-        self._in_place = not graph  # whether stages may share a buffer
+        # Whether stages may share a buffer: not where gradients take the step again, operation by
+        # operation, and find in float32 what another order of sums rounds differently.
+        self._in_place = not (graph or tight)
         self._rows = {  # the same weights for such a buffer
             "a": [self._tensor(row) for row in self._a],
             "g": [self._tensor([self._gamma * x for x in row]) for row in self._g],

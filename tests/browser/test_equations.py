@@ -83,7 +83,7 @@ def test_equations_are_kept_listed_exported_and_deleted(open_page, server, tmp_p
     page = open_page(server, f"/?problem=equations&run=example&equations={text}")
     page.get_by_text("parameters: k").wait_for()
     page.get_by_role("button", name="Save as a problem").click()
-    page.locator(".st-key-do_keep button").click()
+    page.locator(".st-key-do_keep button").press("Enter")  # wherever the popover has opened
     until(page, lambda: (server.runs / ".problems" / "kept-decay.txt").exists())
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Export as Python").click()

@@ -258,7 +258,7 @@ def test_a_confined_process_can_open_nothing_any_more(tmp_path):
         f"lambda: open({str(tmp_path / 'x')!r}, 'w')):\n"
         "    try:\n        what()\n        sys.stderr.write('opened')\n"
         "    except OSError:\n        sys.stderr.write('refused ')\n"
-        "import os; os._exit(0)\n"
+        "import os; sys.stderr.flush(); os._exit(0)\n"
     )
     env = os.environ | {"PYTHONPATH": str(HOME)}
     done = subprocess.run(

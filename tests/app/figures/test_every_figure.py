@@ -31,6 +31,7 @@ from app.figures.limiter import limiter_ribbon_figure, limiter_shares_figure
 from app.figures.memory_timeline import memory_timeline_figure
 from app.figures.phase_portrait import phase_portrait_figure
 from app.figures.rank_seconds import rank_seconds_figure
+from app.figures.raster import raster_figure
 from app.figures.runs_compared import (
     path_difference_figure,
     paths_figure,
@@ -52,6 +53,7 @@ from app.figures.tuning_real import replay_check_figure, tuning_pareto_figure
 from app.figures.work_precision import work_precision_figure
 from app.figures.worst_component import worst_component_figure
 from app.theme import DARK, LIGHT, Theme
+from inspector.queries import Raster
 
 SIZES = {"small": 40, "large": 20_000}
 
@@ -224,7 +226,21 @@ def cloud_of(n: int) -> pd.DataFrame:
     return table.assign(end_error=10.0 ** -(at % 9), n_f_evals=50.0 + at % 999)
 
 
+def raster_of(n: int) -> Raster:
+    rows, columns = min(n, 64), min(n, 200)
+    values = np.logspace(-3, 0, max(rows * columns, 1), dtype=np.float32)[: rows * columns]
+    return Raster(
+        values=values.reshape(rows, columns),
+        instances=np.arange(rows),
+        attempt_edges=np.arange(columns + 1),
+        unit="time",
+        log=True,
+        pooled=False,
+    )
+
+
 FIGURES: dict[str, Make] = {
+    "raster": lambda f, n, c: raster_figure(raster_of(n), c, title="|dt|, time"),
     "step_size": lambda f, n, c: step_size_figure(f.steps(n), c, ghost=f.steps(n // 2)),
     "stability_region": lambda f, n, c: stability_region_figure(R, stiff_of(f.steps(n)), c),
     "stiffness": lambda f, n, c: stiffness_figure(stiff_of(f.steps(n)), c, reach=2.8, rows=(0, 1)),

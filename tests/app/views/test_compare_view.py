@@ -8,6 +8,7 @@ from app import worker
 from inspector import Inspector
 
 BASE = {"problem": "van_der_pol", "batch": 4, "t1": 5.0, "rtol": 1e-4, "atol": 1e-6, "note": ""}
+BASE |= {"engine": "plain"}  # whatever else this process has compiled
 
 
 @pytest.fixture(scope="module")
