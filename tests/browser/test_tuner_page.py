@@ -14,6 +14,7 @@ def test_gains_are_searched_and_used_in_live_by_keyboard(open_page, server, pres
     page.get_by_label("Rows (batch)").fill("2")
     page.keyboard.press("Enter")
     press_start(page, button, "run=lotka_volterra-")
+    page.locator("h1").filter(has_text="Lotka").first.wait_for()  # in place of the example
     badges = page.locator(".stMain [data-testid=stBadge], .stMain .stMarkdownBadge")
     badges.filter(has_text="finished").first.wait_for(timeout=300_000)
     page.locator(".st-key-chart_replay_check .main-svg").first.wait_for()
