@@ -12,6 +12,7 @@ from torch import Tensor
 
 from solver.implicit.jacobian import JacobianSetup
 from solver.implicit.krylov import Accuracy
+from solver.implicit.linear import Factored
 from solver.implicit.stepper import ImplicitStepper
 from solver.methods.base import ReplayingStepper, Trial
 from solver.methods.tableau import Number
@@ -164,7 +165,10 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
         self._start, self._j, self._by_time = found
         self._current = self._current | wanted
 
-    def _solve(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Tensor:
+    def _factored_at_start(
+        self, dt: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Factored]:
+        """Return slope, derivative by time, h, h gamma, who moves, and the step's factors."""
         slope, jacobian, by_time = self._start, self._j, self._by_time
         assert jacobian is not None
         assert by_time is not None
@@ -176,6 +180,10 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
         active = self._active(dt)
         factored = jacobian.shifted(hg[:, 0], active)
         self._counts.factored(active)
+        return slope, by_time, h, hg, active, factored
+
+    def _solve(self, t: Tensor, dt: Tensor, t_next: Tensor, y: Tensor) -> Tensor:
+        slope, by_time, h, hg, active, factored = self._factored_at_start(dt)
         u: list[Tensor] = []
         for i, c in enumerate(self._c):
             if i and not self._repeats[i]:
@@ -198,17 +206,7 @@ class RosenbrockStepper(ImplicitStepper, ReplayingStepper):
 
         The buffer is new in every attempt, so what has been read of the last one stays.
         """
-        slope, jacobian, by_time = self._start, self._j, self._by_time
-        assert jacobian is not None
-        assert by_time is not None
-        if self._resting is not None:
-            slope, by_time = (x.masked_fill(self._resting, 0.0) for x in (slope, by_time))
-            jacobian = jacobian.at_rest(self._resting[:, 0])
-        h = dt.to(self._real)[:, None]
-        hg = h * self._gamma
-        active = self._active(dt)
-        factored = jacobian.shifted(hg[:, 0], active)
-        self._counts.factored(active)
+        slope, by_time, h, hg, active, factored = self._factored_at_start(dt)
         u = y.new_empty((len(self._c), *y.shape))
         flat, start = u.view(len(u), -1), y.reshape(-1)
         moving = (hg * h) * by_time
